@@ -1,0 +1,21 @@
+//! What the user asks of a source: the only thing that flows back.
+
+use super::{Settings, TraceLevel};
+use serde::{Deserialize, Serialize};
+
+/// A request to the source.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Control {
+    /// Run with these settings from the next pass on (allocating anew if needed).
+    Run(Settings),
+    /// Pause or go on after the present pass; a replay pauses at once.
+    Pause(bool),
+    /// Change the trace level only (watching another process).
+    Trace(TraceLevel),
+    /// Play a recording at this many times real time.
+    Speed(f64),
+    /// Start recording to this path, or stop.
+    Record(Option<std::path::PathBuf>),
+    /// End.
+    Stop,
+}

@@ -1,0 +1,148 @@
+//! The workload's side of the story: runs and passes.
+
+use super::{Settings, TraceLevel, UvmTotals};
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Number of a run within the session, from 1. A change of any setting starts a new run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub u32);
+
+/// Part of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The CPU writes the data.
+    CpuWrite,
+    /// Copy or prefetch to the GPU.
+    MoveToGpu,
+    /// The kernel (all of the pass's kernels together).
+    Kernel,
+    /// Copy or prefetch to the host.
+    MoveToCpu,
+    /// The CPU reads the data and checks it.
+    CpuRead,
+}
+
+impl Phase {
+    /// Every phase in the order of a pass.
+    pub const ALL: [Phase; 5] = [Phase::CpuWrite, Phase::MoveToGpu, Phase::Kernel, Phase::MoveToCpu, Phase::CpuRead];
+
+    /// The name used in exports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::CpuWrite => "cpu_write",
+            Phase::MoveToGpu => "move_to_gpu",
+            Phase::Kernel => "kernel",
+            Phase::MoveToCpu => "move_to_cpu",
+            Phase::CpuRead => "cpu_read",
+        }
+    }
+}
+
+/// How long a phase took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseTime {
+    /// Which.
+    pub phase: Phase,
+    /// By the host's monotonic clock, from the call to the return of the synchronisation.
+    pub host: Nanos,
+    /// By CUDA events on the GPU's own clock; `None` where the GPU does nothing.
+    pub gpu: Option<Nanos>,
+}
+
+/// Bytes that the plan says must cross the link in a pass; `None` where the driver decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Host to device.
+    pub htod: Bytes,
+    /// Device to host.
+    pub dtoh: Bytes,
+}
+
+/// Outcome of checking the arithmetic on the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Elements looked at.
+    pub elements: u64,
+    /// Elements with a wrong value.
+    pub wrong: u64,
+}
+
+/// The beginning of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunStart {
+    /// Which.
+    pub run: RunId,
+    /// With what.
+    pub settings: Settings,
+    /// Trace level in force; below the one asked for if that could not be had.
+    pub trace: TraceLevel,
+    /// Phases that count as the pass's time.
+    pub timed: Vec<Phase>,
+    /// What must cross the link each pass, where that is known.
+    pub expected: Option<Moved>,
+}
+
+/// One finished pass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pass {
+    /// Of which run.
+    pub run: RunId,
+    /// Number within the run, from 0.
+    pub index: u32,
+    /// Warm-ups are shown but not counted.
+    pub warmup: bool,
+    /// The phases that took place, in order.
+    pub phases: Vec<PhaseTime>,
+    /// Host time of the timed phases together: `times_ns`.
+    pub timed: Nanos,
+    /// Differences of the driver's counts over the pass; `None` at trace level off.
+    pub uvm: Option<UvmTotals>,
+    /// The check of the results; `None` if the workload has none.
+    pub check: Option<Check>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// All passes done, or superseded by other settings, or stopped.
+    Done,
+    /// Could not start or go on; the line says why and what to do.
+    Failed(String),
+}
+
+/// Something about the workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEvent {
+    /// A run begins.
+    Started(RunStart),
+    /// A pass begins.
+    PassBegan {
+        /// Of which run.
+        run: RunId,
+        /// Number within the run.
+        index: u32,
+    },
+    /// A pass ended.
+    PassEnded(Box<Pass>),
+    /// Paused, or going on.
+    Paused(bool),
+    /// A run ended.
+    Ended {
+        /// Which.
+        run: RunId,
+        /// How.
+        outcome: Outcome,
+    },
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}

@@ -1,0 +1,219 @@
+//! What the UVM driver tells, folded into windows.
+
+use super::TraceLevel;
+use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A processor as the UVM driver numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proc {
+    /// The host.
+    Cpu,
+    /// A GPU, numbered from 0 (the driver's processor index minus 1).
+    Gpu(u16),
+}
+
+impl Proc {
+    /// From the driver's processor index: 0 is the CPU, 1 and up the GPUs.
+    pub fn from_index(index: u16) -> Self {
+        if index == 0 { Proc::Cpu } else { Proc::Gpu(index - 1) }
+    }
+}
+
+impl fmt::Display for Proc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Proc::Cpu => f.write_str("CPU"),
+            Proc::Gpu(n) => write!(f, "GPU {n}"),
+        }
+    }
+}
+
+/// Why bytes migrated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The program asked (prefetch, advice).
+    User,
+    /// A page fault.
+    Fault,
+    /// The driver's own prefetcher, around a fault.
+    Prefetch,
+    /// Made room.
+    Eviction,
+    /// The GPU's access counters.
+    AccessCounters,
+    /// A code that this version does not know.
+    Unknown,
+}
+
+/// Why a page was mapped remotely instead of migrated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RemoteCause {
+    /// Coherence.
+    Coherence,
+    /// Thrashing mitigation.
+    Thrashing,
+    /// Advice.
+    Policy,
+    /// Out of memory.
+    OutOfMemory,
+    /// Eviction.
+    Eviction,
+    /// A code that this version does not know.
+    Unknown,
+}
+
+/// What a faulting access wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessType {
+    /// Read.
+    Read,
+    /// Write.
+    Write,
+    /// Atomic.
+    Atomic,
+    /// Prefetch instruction.
+    Prefetch,
+    /// A code that this version does not know.
+    Unknown,
+}
+
+/// Differences of the driver's counter page: exact, whatever the event queue loses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Bytes host to device.
+    pub bytes_htod: u64,
+    /// Bytes device to host.
+    pub bytes_dtoh: u64,
+    /// CPU page faults.
+    pub cpu_faults: u64,
+    /// GPU page faults after the driver's de-duplication.
+    pub gpu_faults: u64,
+}
+
+/// Migrations of one kind within a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Migrated {
+    /// From.
+    pub src: Proc,
+    /// To.
+    pub dst: Proc,
+    /// Why.
+    pub cause: Cause,
+    /// How much.
+    pub bytes: u64,
+    /// In how many copies.
+    pub copies: u64,
+}
+
+/// What happened in one 2 MiB block within a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockActivity {
+    /// Address divided by 2 MiB.
+    pub block: u64,
+    /// Raw GPU faults.
+    #[serde(default, skip_serializing_if = "zero")]
+    pub gpu_faults: u32,
+    /// CPU faults.
+    #[serde(default, skip_serializing_if = "zero")]
+    pub cpu_faults: u32,
+    /// Pages of 4 KiB migrated to a GPU (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub to_gpu_pages: u32,
+    /// Pages of 4 KiB migrated to the CPU (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub to_cpu_pages: u32,
+    /// Thrashing, throttling and remote-map events.
+    #[serde(default, skip_serializing_if = "zero")]
+    pub thrash: u32,
+}
+
+fn zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// One window (10 ms unless nothing happened) of what the driver told. What the level does not give is `None` or empty,
+/// and `level` says which that is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UvmTick {
+    /// Length of the window, which ends at the event's stamp.
+    pub window: Nanos,
+    /// Level in force.
+    pub level: TraceLevel,
+    /// From the counter page.
+    pub counters: Option<Counters>,
+    /// From the event queue: level faults and up.
+    pub events: Option<Box<UvmEvents>>,
+}
+
+/// Sums over the queue's events within a window. Distributions are `(value, count)` pairs, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UvmEvents {
+    /// Raw GPU fault records, duplicates included, by access type.
+    pub gpu_faults: Vec<(AccessType, u64)>,
+    /// CPU fault records.
+    pub cpu_faults: u64,
+    /// Batches that held a fault of ours.
+    pub batches: u64,
+    /// Raw faults of ours per batch.
+    pub batch_faults: Vec<(u64, u64)>,
+    /// From the earliest fault of ours in a batch to its replay, GPU clock, ns, two significant digits.
+    pub batch_latency_ns: Vec<(u64, u64)>,
+    /// Migrations by direction and cause (level full).
+    pub migrated: Vec<Migrated>,
+    /// Bytes per copy (level full).
+    pub copy_bytes: Vec<(u64, u64)>,
+    /// Thrashing detected.
+    pub thrashing: u64,
+    /// Throttling periods begun.
+    pub throttled: u64,
+    /// Remote mappings made, by cause.
+    pub remote_maps: Vec<(RemoteCause, u64)>,
+    /// Read duplications (level full).
+    pub read_duplicates: u64,
+    /// Read duplicates invalidated (level full).
+    pub read_invalidates: u64,
+    /// Faults that killed a context.
+    pub fatal: u64,
+    /// Per 2 MiB block.
+    pub blocks: Vec<BlockActivity>,
+    /// Events that the full ring lost, by event type number.
+    pub lost: Vec<(u8, u64)>,
+    /// Entries that made no sense (unknown type or processor).
+    pub malformed: u64,
+}
+
+/// Running totals of everything above, or the difference of two.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UvmTotals {
+    /// The counter page.
+    pub counters: Counters,
+    /// The queue's events; `None` below level faults.
+    pub events: Option<EventTotals>,
+}
+
+/// Totals of the queue's events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EventTotals {
+    /// Raw GPU fault records.
+    pub gpu_faults_raw: u64,
+    /// Batches that held a fault of ours.
+    pub batches: u64,
+    /// Thrashing events.
+    pub thrashing: u64,
+    /// Throttling periods.
+    pub throttled: u64,
+    /// Remote mappings.
+    pub remote_maps: u64,
+    /// Migrations by direction and cause; `None` below level full.
+    pub migrated: Option<Vec<Migrated>>,
+    /// Events lost.
+    pub lost: u64,
+}

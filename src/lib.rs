@@ -1,0 +1,19 @@
+//! umtop: a live terminal dashboard for CUDA Unified Memory.
+//!
+//! ```text
+//!  workloads/*.toml ─► workload ─► Plan ─┐                            Control (the only way back)
+//!  kernels/*.ptx ────────────────────┐   ▼                        ◄──────────────────┐
+//!                      device::Cuda ─► source::Live ─┐                               │
+//!                      sim::World   ─►   + probes    ├─► Sink ─► channel ─► Session ─► ui::view
+//!  recording ───────► source::Replay ────────────────┘    └─► recording::Writer     ─► report
+//! ```
+//!
+//! Facts flow left to right as [`event::Event`]; only [`event::Control`] flows back. Nothing right of the sink
+//! knows which source runs, except through the [`event::Origin`] in the header.
+
+pub mod clock;
+pub mod device;
+pub mod event;
+pub mod probe;
+pub mod sim;
+pub mod units;

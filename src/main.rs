@@ -1,0 +1,3 @@
+//! umtop.
+
+fn main() {}
