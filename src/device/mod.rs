@@ -3,9 +3,11 @@
 //! One worker thread owns the device. Every call that does work returns when the work is done, with its measured span.
 
 mod error;
+mod survey;
 mod touch;
 
 pub use error::{DeviceError, Recovery};
+pub use survey::{GpuSurvey, Survey};
 pub use touch::{Access, Affine, Expect, Pattern, Touch, permute};
 
 use crate::event::{Advice, Caps, Check, MemoryKind, Proc};
