@@ -15,5 +15,7 @@ pub mod clock;
 pub mod device;
 pub mod event;
 pub mod probe;
+pub mod session;
 pub mod sim;
+pub mod stats;
 pub mod units;
