@@ -18,6 +18,7 @@ pub mod probe;
 pub mod recording;
 pub mod session;
 pub mod sim;
+pub mod source;
 pub mod stats;
 pub mod units;
 pub mod workload;

@@ -11,3 +11,6 @@ pub use guard::{GuardError, check_footprint};
 pub use library::Library;
 pub use pass::{Observe, PassError, PassResult, Runner};
 pub use plan::{Plan, PlanStep, plan};
+
+#[cfg(test)]
+pub(crate) use plan::tests as plan_tests;
