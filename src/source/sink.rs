@@ -20,6 +20,8 @@ pub struct Sink {
 
 struct Shared {
     events: Sender<Event>,
+    /// What came before the header, which is always first: probes start before everything about them is known.
+    early: Option<Vec<Event>>,
     recorder: Option<Recorder>,
     opening: Opening,
 }
@@ -41,21 +43,23 @@ impl Sink {
     /// A sink and the session's end of the channel. When `capacity` events wait, senders wait too.
     pub fn new(capacity: usize) -> (Self, Receiver<Event>) {
         let (events, receiver) = bounded(capacity);
-        let shared = Shared { events, recorder: None, opening: Opening::default() };
+        let shared = Shared { events, early: Some(Vec::new()), recorder: None, opening: Opening::default() };
         (Self { shared: Arc::new(Mutex::new(shared)) }, receiver)
     }
 
-    /// Passes an event on; `false` if nobody listens any more.
+    /// Passes an event on; `false` if nobody listens any more. Events before the header wait for it.
     pub fn send(&self, event: Event) -> bool {
         let mut shared = self.lock();
-        shared.opening.note(&event);
-        if let Some(recorder) = &shared.recorder
-            && recorder.queue.send(event.clone()).is_err()
-        {
-            let at = event.at;
-            shared.stop_recording(at);
+        match &mut shared.early {
+            Some(early) if !matches!(event.body, Body::Header(_)) => {
+                early.push(event);
+                true
+            }
+            early => {
+                let early = early.take().unwrap_or_default();
+                std::iter::once(event).chain(early).all(|e| shared.pass(e))
+            }
         }
-        shared.events.send(event).is_ok()
     }
 
     /// A function for a probe's thread.
@@ -97,6 +101,16 @@ impl Sink {
 }
 
 impl Shared {
+    fn pass(&mut self, event: Event) -> bool {
+        self.opening.note(&event);
+        if let Some(recorder) = &self.recorder
+            && recorder.queue.send(event.clone()).is_err()
+        {
+            self.stop_recording(event.at);
+        }
+        self.events.send(event).is_ok()
+    }
+
     /// The recorder has given up (disk full, file gone): say so once and go on without it.
     fn stop_recording(&mut self, at: Stamp) {
         let Some(Err(error)) = self.recorder.take().map(Recorder::finish) else { return };
@@ -154,12 +168,36 @@ mod tests {
         Event { at: Stamp(1), body: Body::Allocated(Range { address, bytes: Bytes(1), memory, label: String::new() }) }
     }
 
+    fn header() -> Event {
+        let header = crate::event::Header {
+            umtop: String::new(),
+            started: String::new(),
+            origin: crate::event::Origin::Measured,
+            gpu: None,
+            host: crate::event::HostInfo { kernel: String::new(), cpu: String::new(), cores: 1, memory: Bytes(1) },
+            caps: crate::workload::plan_tests::caps(),
+            uvm_params: Default::default(),
+            probes: Vec::new(),
+        };
+        Event { at: Stamp(0), body: Body::Header(Box::new(header)) }
+    }
+
+    #[test]
+    fn the_header_is_first_whatever_the_probes_say_before_it() {
+        let (sink, receiver) = Sink::new(8);
+        [notice(1), notice(2), header(), notice(3)].into_iter().for_each(|e| assert!(sink.send(e)));
+        drop(sink);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), vec![header(), notice(1), notice(2), notice(3)]);
+    }
+
     #[test]
     fn a_recording_begun_late_opens_with_what_is_alive() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("late.umr");
         let (sink, receiver) = Sink::new(64);
-        for event in [allocated(1), allocated(2), Event { at: Stamp(2), body: Body::Freed { address: 1 } }, notice(3)] {
+        for event in
+            [header(), allocated(1), allocated(2), Event { at: Stamp(2), body: Body::Freed { address: 1 } }, notice(3)]
+        {
             assert!(sink.send(event));
         }
         sink.record(&path).unwrap();
@@ -168,8 +206,8 @@ mod tests {
         sink.send(notice(5));
         let mut reader = Reader::open(&path).unwrap();
         let read: Vec<Event> = std::iter::from_fn(|| reader.next_event().unwrap()).collect();
-        assert_eq!(read, vec![allocated(2), notice(4)]);
+        assert_eq!(read, vec![header(), allocated(2), notice(4)]);
         drop(sink);
-        assert_eq!(receiver.iter().count(), 6);
+        assert_eq!(receiver.iter().count(), 7);
     }
 }
