@@ -1,4 +1,4 @@
-//! What the CUDA device does on a real card. Needs a GPU: `cargo test --test gpu -- --ignored --nocapture`, or the test
+//! What the CUDA device does on a real card. Most need a GPU: `cargo test --test gpu -- --ignored --nocapture`, or the test
 //! binary alone on a machine with a driver. Takes at most 1 GiB of managed memory.
 #![allow(clippy::unwrap_used)]
 
@@ -184,6 +184,14 @@ fn the_gpu_is_found_by_each_of_its_names() {
     let absent = "GPU-00000000-0000-0000-0000-000000000000".parse().unwrap();
     let error = CudaDevice::open(Clock::start(), &absent).map(drop).unwrap_err().to_string();
     assert!(error.contains(&info.uuid), "{error}");
+}
+
+#[test]
+fn a_gpu_that_is_not_there_is_an_error_with_or_without_a_driver() {
+    let absent = "GPU-00000000-0000-0000-0000-000000000000".parse().unwrap();
+    let error = CudaDevice::open(Clock::start(), &absent).map(drop).unwrap_err();
+    assert!(matches!(error, DeviceError::Unusable(_)), "{error}");
+    assert_eq!(survey().gpus.is_empty(), GpuChoice::First.pick(&survey()).is_err());
 }
 
 #[test]

@@ -37,6 +37,10 @@ use visits::Visits;
 
 /// A GPU with its primary context. [`Proc::Gpu`]`(0)` names this GPU in every call; it knows no other.
 ///
+/// A read by the GPU that has an expectation is checked by the sum of all values, after the measured span: a wrong sum
+/// counts as one wrong element, and where only part of the range was touched there is no check, as the sum then depends
+/// on which part.
+///
 /// One at a time for each GPU in a process: [`Device::recover`] resets the primary context, which is shared.
 pub struct CudaDevice {
     clock: Clock,
@@ -109,7 +113,7 @@ impl CudaDevice {
     }
 
     /// Makes a kernel write where there is no memory, so that the context is lost: to try [`Device::recover`] on a
-    /// real card. Returns the error that this gives.
+    /// real card. The error is the driver's answer.
     #[doc(hidden)]
     pub fn lose_context(&mut self) -> Result<(), DeviceError> {
         let active = self.active()?;
@@ -192,6 +196,8 @@ impl Device for CudaDevice {
     }
 
     fn free(&mut self, buffer: Buffer) -> Result<(), DeviceError> {
+        self.memory_of(buffer)?;
+        self.active()?;
         let memory = self.buffers.remove(&buffer.id).ok_or_else(|| unknown(buffer))?;
         memory.free(&self.active()?.context)
     }
