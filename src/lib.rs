@@ -18,4 +18,5 @@ pub mod probe;
 pub mod session;
 pub mod sim;
 pub mod stats;
+pub mod ui;
 pub mod units;
