@@ -14,10 +14,12 @@
 pub mod cli;
 pub mod clock;
 pub mod device;
+pub mod doctor;
 pub mod event;
 pub mod probe;
 pub mod recording;
 pub mod report;
+pub mod run;
 pub mod session;
 pub mod sim;
 pub mod source;

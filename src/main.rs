@@ -1,3 +1,8 @@
-//! umtop.
+//! The program: parse, run, exit code.
 
-fn main() {}
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    umtop::run::run(umtop::cli::Cli::parse())
+}

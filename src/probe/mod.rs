@@ -3,7 +3,10 @@
 pub mod counter;
 pub mod host;
 pub mod nvml;
+mod sampler;
 pub mod uvm;
+
+pub use sampler::Sampler;
 
 use crate::event::{Event, ProbeInfo, TraceLevel, UvmTotals, Why};
 use crate::units::Stamp;
@@ -31,4 +34,9 @@ pub trait Tracer: Send {
     /// Makes the driver deliver everything that has happened so far, and returns the totals since the tracer
     /// began. `None` at level off or if the tracer does not answer within its deadline.
     fn settle(&mut self) -> Option<UvmTotals>;
+
+    /// After the context was reset: watches the new one, from zero, at the level in force.
+    fn reattach(&mut self) -> Result<(), Why> {
+        Ok(())
+    }
 }

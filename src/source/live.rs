@@ -169,6 +169,9 @@ impl Worker {
         }
         match self.live.device.recover() {
             Ok(Recovery::Verified) => {
+                if let Some(Err(why)) = self.live.tracer.as_mut().map(|t| t.reattach()) {
+                    self.say(Level::Warning, "uvm", format!("tracing did not come back: {why}"));
+                }
                 self.say(Level::Info, "cuda", "the context was reset and a known kernel ran: going on".to_owned());
                 true
             }

@@ -112,6 +112,11 @@ impl CudaDevice {
         self.info.clone()
     }
 
+    /// Says whether the UVM driver can be watched: the tools device is opened by a probe, after the device.
+    pub fn set_trace(&mut self, trace: Can) {
+        self.caps.trace = trace;
+    }
+
     /// Makes a kernel write where there is no memory, so that the context is lost: to try [`Device::recover`] on a
     /// real card. The error is the driver's answer.
     #[doc(hidden)]

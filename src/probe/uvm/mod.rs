@@ -21,3 +21,16 @@ pub use params::{meaning, module_parameters};
 pub use record::Record;
 pub use thread::{UvmTracer, attach, attach_to};
 pub use tracker::{node_status, own_uvm_fds};
+
+use crate::event::ProbeInfo;
+use crate::units::Nanos;
+
+/// How the driver is watched, for the list of probes.
+pub fn info() -> ProbeInfo {
+    ProbeInfo {
+        name: "uvm".to_owned(),
+        method: "/dev/nvidia-uvm-tools: counter page and event queue, folded into 10 ms windows".to_owned(),
+        period: Nanos::millis(10),
+        note: "only this process's managed memory".to_owned(),
+    }
+}

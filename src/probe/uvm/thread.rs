@@ -95,6 +95,10 @@ impl Tracer for UvmTracer {
     fn settle(&mut self) -> Option<UvmTotals> {
         self.ask(Request::Settle).flatten()
     }
+
+    fn reattach(&mut self) -> Result<(), Why> {
+        UvmTracer::reattach(self).map_err(|error| error.why())
+    }
 }
 
 impl Drop for UvmTracer {

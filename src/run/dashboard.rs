@@ -1,0 +1,179 @@
+//! The dashboard over a live source or a recording.
+
+use super::open::{Opened, open};
+use super::settings::first;
+use super::{Failure, print};
+use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArgs};
+use crate::event::{Advice, Can, Caps, Control, Event, MemoryKind, Settings, TraceLevel};
+use crate::recording::Reader;
+use crate::source::{Pace, Replay, Sink, Work};
+use crate::ui::{Entry, ExitReason, Guard, Mode, Setup, Theme, run};
+use crate::units::Bytes;
+use crate::workload::{Library, Workload, check_footprint, plan};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::process::ExitCode;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Events that may wait for the screen: seconds of the densest storm.
+const QUEUE: usize = 65_536;
+/// How long a worker may take to end after `q`. A longer driver call is left behind: the process ends anyway.
+const GRACE: Duration = Duration::from_secs(2);
+
+pub(super) fn live(args: &Dashboard) -> Result<ExitCode, Failure> {
+    let library = Library::bundled().map_err(Failure::failed)?;
+    let settings = first(&library, args)?;
+    require_terminal()?;
+    let (sink, events) = Sink::new(QUEUE);
+    let opened = open(&args.device, library.clone(), &sink)?;
+    startable(&library, &settings, &opened, args.device.allow_oversubscription)?;
+    if let Some(path) = &args.record {
+        sink.record(path).map_err(Failure::failed)?;
+    }
+    let setup = Setup {
+        mode: Mode::Live,
+        workloads: library.iter().map(|w| entry(w, &opened.header.caps)).collect(),
+        settings: settings.clone(),
+        vram_free: opened.free.map(|f| f.vram_free),
+        oversubscription: args.device.allow_oversubscription,
+        recording: args.record.is_some(),
+        theme: theme(),
+    };
+    let (control, wishes) = unbounded();
+    let worker_sink = sink.clone();
+    let worker = worker(move || {
+        let pace = Pace::at_speed(1.0, wishes);
+        opened.live.run(opened.header, Work::Interactive(settings), worker_sink, pace);
+        drop(opened.samplers);
+    })?;
+    show(events, control, setup, worker, &sink)
+}
+
+pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
+    let reader = Reader::open(&args.file).map_err(Failure::failed)?;
+    require_terminal()?;
+    let (sink, events) = Sink::new(QUEUE);
+    let (control, wishes) = unbounded();
+    let setup = Setup {
+        mode: Mode::Replay,
+        workloads: Vec::new(),
+        settings: Settings {
+            workload: String::new(),
+            memory: MemoryKind::Managed,
+            prefetch: false,
+            advice: Advice::None,
+            size: Bytes(0),
+            trace: TraceLevel::Off,
+        },
+        vram_free: None,
+        oversubscription: false,
+        recording: false,
+        theme: theme(),
+    };
+    let (worker_sink, speed) = (sink.clone(), args.speed);
+    let worker = worker(move || Replay::new(reader).run(&worker_sink, Pace::at_speed(speed, wishes)))?;
+    show(events, control, setup, worker, &sink)
+}
+
+/// Runs the UI, then sees the worker off and the terminal restored.
+fn show(
+    events: Receiver<Event>,
+    control: Sender<Control>,
+    setup: Setup,
+    worker: Worker,
+    sink: &Sink,
+) -> Result<ExitCode, Failure> {
+    let guard = Guard::enter().map_err(|e| Failure::new(EXIT_NO_TERMINAL, e))?;
+    let shown = run(&guard, events, control.clone(), setup);
+    drop(guard);
+    // The UI does not read any more, so the worker must not wait for it: its channel is closed with `events`.
+    let _ = control.send(Control::Stop);
+    let left_behind = !worker.ended_within(GRACE);
+    if left_behind {
+        print("umtop: the driver has not answered; leaving without giving its memory back by hand\n")?;
+    }
+    let recorded = sink.stop_recording();
+    let code = match shown.map_err(Failure::failed)? {
+        ExitReason::Quit => 0,
+        ExitReason::Signal(number) => 128u8.saturating_add(number as u8),
+        ExitReason::InputClosed | ExitReason::Panicked => EXIT_FAILED,
+    };
+    recorded.map_err(Failure::failed)?;
+    if left_behind {
+        std::process::exit(i32::from(code));
+    }
+    Ok(ExitCode::from(code))
+}
+
+struct Worker {
+    thread: JoinHandle<()>,
+    ended: Receiver<()>,
+}
+
+impl Worker {
+    fn ended_within(self, grace: Duration) -> bool {
+        // The sender is dropped at the thread's end, also by a panic.
+        let ended = self.ended.recv_timeout(grace) != Err(crossbeam_channel::RecvTimeoutError::Timeout);
+        if ended {
+            let _ = self.thread.join();
+        }
+        ended
+    }
+}
+
+fn worker(work: impl FnOnce() + Send + 'static) -> Result<Worker, Failure> {
+    let (end, ended) = bounded::<()>(0);
+    let thread = std::thread::Builder::new()
+        .name("umtop-worker".to_owned())
+        .spawn(move || {
+            let _end = end;
+            work();
+        })
+        .map_err(|e| Failure::failed(format!("cannot start the worker thread: {e}")))?;
+    Ok(Worker { thread, ended })
+}
+
+fn entry(workload: &Workload, caps: &Caps) -> Entry {
+    let settings = Settings {
+        workload: workload.name.clone(),
+        memory: workload.memory.kinds[0],
+        prefetch: false,
+        advice: Advice::None,
+        size: workload.memory.size,
+        trace: TraceLevel::Off,
+    };
+    let available = match plan(workload, &settings, caps) {
+        Ok(_) => Can::Yes,
+        Err(reasons) => Can::No(reasons.join("; ")),
+    };
+    Entry {
+        name: workload.name.clone(),
+        title: workload.title.clone(),
+        question: workload.question.clone(),
+        available,
+        size: (workload.memory.min, workload.memory.max.unwrap_or(Bytes(1 << 40))),
+    }
+}
+
+/// Flags that cannot work on this machine are bad usage, said before the screen is taken.
+fn startable(library: &Library, settings: &Settings, opened: &Opened, allow: bool) -> Result<(), Failure> {
+    let usage = |line: String| Failure::new(EXIT_USAGE, line);
+    let workload = library.find(&settings.workload).map_err(usage)?;
+    plan(workload, settings, &opened.header.caps).map_err(|reasons| usage(reasons.join("; ")))?;
+    let Some(free) = &opened.free else { return Ok(()) };
+    check_footprint(settings.size, settings.memory, free, allow).map_err(|e| usage(e.to_string()))
+}
+
+fn theme() -> Theme {
+    Theme::detect(|name| std::env::var(name).ok())
+}
+
+/// Said before the device is opened, which takes a moment.
+fn require_terminal() -> Result<(), Failure> {
+    use std::io::IsTerminal;
+    if std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
+        return Ok(());
+    }
+    let line = "the dashboard needs a terminal; without one, use 'umtop bench' or 'umtop doctor'";
+    Err(Failure::new(EXIT_NO_TERMINAL, line))
+}

@@ -1,0 +1,64 @@
+//! The composition root: from the command line to one source and one consumer.
+
+mod bench;
+mod dashboard;
+mod doctor;
+mod header;
+mod open;
+mod settings;
+mod workloads;
+
+pub use header::simulated as simulated_header;
+
+use crate::cli::{Cli, Command, EXIT_FAILED};
+use std::io;
+use std::process::ExitCode;
+
+/// One clear line and the exit code that goes with it.
+#[derive(Debug, thiserror::Error)]
+#[error("{line}")]
+pub struct Failure {
+    /// What happened and what to do.
+    pub line: String,
+    /// The exit code.
+    pub code: u8,
+}
+
+impl Failure {
+    fn new(code: u8, line: impl ToString) -> Self {
+        Self { line: line.to_string(), code }
+    }
+
+    fn failed(line: impl ToString) -> Self {
+        Self::new(EXIT_FAILED, line)
+    }
+}
+
+/// Does what the command line says; prints a failure as one line on standard error.
+pub fn run(cli: Cli) -> ExitCode {
+    let done = match cli.command {
+        None => dashboard::live(&cli.dashboard),
+        Some(Command::Replay(args)) => dashboard::replay(&args),
+        Some(Command::Bench(args)) => bench::bench(&args),
+        Some(Command::Doctor { json }) => doctor::doctor(json),
+        Some(Command::Workloads(args)) => workloads::workloads(&args),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("umtop: {}", failure.line);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// Writes to standard output. A reader that has left (`umtop bench | head`) is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let written = io::Write::write_all(&mut io::stdout().lock(), text.as_bytes());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,115 @@
+//! Opening a device with its probes: the GPU, or the simulator where there is none or where it is asked for.
+
+use super::header::{header, simulated};
+use super::Failure;
+use crate::cli::{DEFAULT_PROFILE, DeviceArgs, DeviceChoice, EXIT_NO_DEVICE, EXIT_USAGE};
+use crate::clock::Clock;
+use crate::device::cuda::{CudaDevice, GpuChoice};
+use crate::device::{Device, DeviceError, MemoryFree};
+use crate::event::{Body, Can, Event, Header, Level, Notice, Origin, TraceLevel};
+use crate::probe::{Probe, Sampler, Tracer, host, nvml, uvm};
+use crate::sim;
+use crate::source::{Live, Sink};
+use crate::units::Stamp;
+use crate::workload::Library;
+
+/// A device that is ready to run, and what keeps its probes going.
+pub(super) struct Opened {
+    pub live: Live,
+    pub header: Header,
+    /// Memory that was free before anything was allocated; `None` if the device did not say.
+    pub free: Option<MemoryFree>,
+    /// Sampler threads: they end when this is dropped.
+    pub samplers: Samplers,
+}
+
+/// Probes that run on threads of their own.
+#[derive(Default)]
+pub(super) struct Samplers {
+    _nvml: Option<nvml::NvmlProbe>,
+    _host: Option<Sampler>,
+}
+
+/// Opens what the flags say. Probes start to send to the sink, which holds their events back until the header.
+pub(super) fn open(args: &DeviceArgs, library: Library, sink: &Sink) -> Result<Opened, Failure> {
+    let choice = match &args.gpu {
+        Some(text) => text.parse::<GpuChoice>().map_err(|e| Failure::new(EXIT_USAGE, e))?,
+        None => GpuChoice::default(),
+    };
+    let allow = args.allow_oversubscription;
+    match &args.device {
+        DeviceChoice::Sim(profile) => simulator(profile, "chosen with --device sim", library, allow),
+        DeviceChoice::Cuda => gpu(&choice, library, allow, sink).map_err(|e| Failure::new(EXIT_NO_DEVICE, e)),
+        // Who names a GPU wants that GPU, not a simulation of another.
+        DeviceChoice::Auto if args.gpu.is_some() => {
+            gpu(&choice, library, allow, sink).map_err(|e| Failure::new(EXIT_NO_DEVICE, e))
+        }
+        DeviceChoice::Auto => match gpu(&choice, library.clone(), allow, sink) {
+            Ok(opened) => Ok(opened),
+            Err(error) => simulator(DEFAULT_PROFILE, &error.to_string(), library, allow),
+        },
+    }
+}
+
+fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result<Opened, DeviceError> {
+    let clock = Clock::start();
+    let mut device = CudaDevice::open(clock, choice)?;
+    let mut gpu = device.gpu_info();
+    let free = device.memory().ok();
+    let mut probes = Vec::new();
+    let tracer = match uvm::attach(clock, TraceLevel::Off, sink.emitter()) {
+        Ok(tracer) => {
+            device.set_trace(Can::Yes);
+            probes.push(uvm::info());
+            Some(Box::new(tracer) as Box<dyn Tracer>)
+        }
+        Err(error) => {
+            device.set_trace(Can::No(error.to_string()));
+            warn(sink, "uvm", error.to_string());
+            None
+        }
+    };
+    let nvml = match nvml::start(&gpu.uuid, clock, sink.emitter()) {
+        Ok(nvml) => {
+            gpu.link_max = nvml.link_max();
+            probes.extend(nvml.info());
+            Some(nvml)
+        }
+        Err(error) => {
+            warn(sink, "nvml", error.to_string());
+            None
+        }
+    };
+    let host = host::HostProbe::new();
+    probes.push(host.info());
+    let host = Sampler::start("umtop-host", host, clock, sink.emitter()).ok();
+    let header = header(Origin::Measured, gpu, &device, probes);
+    let live = Live {
+        device: Box::new(device),
+        tracer,
+        stepped: Vec::new(),
+        library,
+        allow_oversubscription: allow,
+    };
+    Ok(Opened { live, header, free, samplers: Samplers { _nvml: nvml, _host: host } })
+}
+
+fn simulator(profile: &str, reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
+    let mut simulation = sim::open(profile).map_err(|e| Failure::new(EXIT_USAGE, e))?;
+    let free = simulation.device.memory().ok();
+    simulation.probes.push(Box::new(host::HostProbe::new()));
+    let header = simulated(&simulation, reason);
+    let live = Live {
+        device: Box::new(simulation.device),
+        tracer: Some(Box::new(simulation.tracer)),
+        stepped: simulation.probes,
+        library,
+        allow_oversubscription: allow,
+    };
+    Ok(Opened { live, header, free, samplers: Samplers::default() })
+}
+
+fn warn(sink: &Sink, source: &str, text: String) {
+    let notice = Notice { level: Level::Warning, source: source.to_owned(), text };
+    sink.send(Event { at: Stamp(0), body: Body::Notice(notice) });
+}

@@ -1,0 +1,158 @@
+//! The program from outside, without a terminal and without a GPU.
+#![allow(clippy::unwrap_used)]
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+
+/// The program on the simulator's side of the world: no GPU is looked for unless a test says so.
+fn umtop(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("umtop").unwrap();
+    command.args(args);
+    command
+}
+
+fn one_line() -> impl Predicate<str> {
+    predicate::function(|text: &str| text.trim_end().lines().count() == 1 && text.starts_with("umtop: "))
+}
+
+#[test]
+fn without_a_terminal_the_dashboard_says_what_to_use_instead() {
+    umtop(&["--device", "sim"]).assert().code(4).stderr(one_line().and(contains("umtop bench")));
+}
+
+#[test]
+fn bad_usage_is_told_in_words_with_code_2() {
+    for (args, says) in [
+        (&["--size", "0"][..], "above zero"),
+        (&["--size=-1GiB"], "above zero"),
+        (&["--size", "plenty"], "not a size"),
+        (&["--trace", "loud"], "off, counters, faults, full"),
+        (&["--device", "quantum"], "auto, cuda, sim"),
+        (&["bench", "--device", "sim:abacus"], "h200"),
+        (&["bench", "--device", "sim", "bogosort"], "sequential, random, ping-pong"),
+        (&["bench", "--gpu", "the-red-one"], "names no GPU"),
+        (&["bench", "--runs", "0"], "runs"),
+        (&["frobnicate"], "frobnicate"),
+    ] {
+        umtop(args).assert().code(2).stderr(contains(says));
+    }
+}
+
+#[test]
+fn a_footprint_that_does_not_fit_is_refused_before_anything_happens() {
+    let args = ["bench", "--device", "sim", "sequential", "--size", "900GiB", "--runs", "1"];
+    umtop(&args).assert().code(1).stdout(contains("choose a smaller --size"));
+}
+
+#[test]
+fn asking_for_the_gpu_where_there_is_none_is_one_line_with_code_3() {
+    // Where a GPU is, this runs on it instead.
+    let survey = umtop::device::cuda::survey();
+    if survey.gpus.is_empty() {
+        umtop(&["bench", "--device", "cuda"]).assert().code(3).stderr(one_line());
+        umtop(&["bench", "--gpu", "0"]).assert().code(3).stderr(one_line());
+    } else {
+        umtop(&["bench", "--device", "cuda", "--gpu", "99"]).assert().code(3).stderr(one_line().and(contains("not here")));
+    }
+}
+
+fn bench(args: &[&str]) -> Value {
+    let all = [&["bench", "--device", "sim", "--format", "json"], args].concat();
+    let output = umtop(&all).assert().success().get_output().stdout.clone();
+    serde_json::from_slice(&output).unwrap()
+}
+
+#[test]
+fn bench_json_accounts_for_every_byte_of_a_managed_sweep() {
+    let report = bench(&["sequential", "--size", "64MiB", "--prefetch=both", "--trace", "counters,full", "--runs", "6"]);
+    assert_eq!((&report["schema"], &report["origin"]), (&"umtop-bench/1".into(), &"simulated".into()));
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(results.len(), 4);
+    for result in results {
+        assert_eq!(result["times_ns"].as_array().unwrap().len(), 6);
+        assert_eq!(result["bytes_htod"], 64 << 20);
+        assert_eq!(result["bytes_dtoh"], 64 << 20);
+        assert_eq!(result["accounted"], serde_json::json!({"htod": 1.0, "dtoh": 1.0}));
+        assert!(result["interval_ns"][0].as_f64() <= result["median_ns"].as_f64());
+        assert_eq!(result["checked"]["wrong"], 0);
+        let full = result["variant"]["trace"] == "full";
+        assert_eq!(result["lost"].is_null(), !full, "lost is known only where the queue is read");
+        assert_eq!(result["batches"].is_null(), !full);
+        let faults = result["gpu_faults"].as_u64().unwrap();
+        assert_eq!(faults == 0, result["variant"]["prefetch"] == true, "prefetch leaves no fault");
+    }
+}
+
+#[test]
+fn bench_without_tracing_has_nulls_not_zeros() {
+    let report = bench(&["sequential", "--size", "16MiB", "--trace", "off", "--runs", "2"]);
+    let result = &report["results"][0];
+    for field in ["bytes_htod", "gpu_faults", "gpu_faults_raw", "cpu_faults", "batches", "lost", "interval_ns"] {
+        assert!(result[field].is_null(), "{field}");
+    }
+    assert!(result["median_ns"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn the_simulator_is_deterministic() {
+    let run = || bench(&["random", "ping-pong", "--runs", "3"])["results"].clone();
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn the_table_names_the_origin_and_every_member() {
+    umtop(&["bench", "--device", "sim", "sequential", "--size", "16MiB", "--memory", "managed,explicit", "--runs", "5"])
+        .assert()
+        .success()
+        .stdout(contains("SIMULATED (").and(contains("16 MiB managed")).and(contains("16 MiB explicit")));
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let umtop = assert_cmd::cargo::cargo_bin("umtop");
+    let line = format!("{} workloads | true; echo ${{PIPESTATUS[0]}}", umtop.display());
+    Command::new("bash").args(["-c", &line]).assert().success().stdout("0\n").stderr("");
+}
+
+#[test]
+fn workloads_are_listed_and_checked() {
+    umtop(&["workloads"]).assert().success().stdout(contains("ping-pong").and(contains("asks")));
+    let listed = umtop(&["workloads", "--json"]).assert().success().get_output().stdout.clone();
+    let listed: Value = serde_json::from_slice(&listed).unwrap();
+    assert_eq!(listed["workloads"].as_array().unwrap().len(), 3);
+    umtop(&["workloads", "check", "workloads/random.toml"]).assert().success().stdout(contains("ok, random"));
+    let dir = tempfile::tempdir().unwrap();
+    let bad = dir.path().join("bad.toml");
+    std::fs::write(&bad, "name = \"x\"\ncolour = 3\n").unwrap();
+    umtop(&["workloads", "check", bad.to_str().unwrap()])
+        .assert()
+        .code(1)
+        .stderr(contains("bad.toml").and(contains("line 2")).and(contains("colour")));
+}
+
+#[test]
+fn doctor_gives_findings_and_a_code_that_fits_them() {
+    let output = umtop(&["doctor", "--json"]).output().unwrap();
+    let code = output.status.code().unwrap();
+    assert!((0..=2).contains(&code), "{code}");
+    assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok());
+    let survey = umtop::device::cuda::survey();
+    if survey.gpus.is_empty() {
+        assert_eq!(code, 2);
+        umtop(&["doctor"]).assert().code(2).stdout(contains("libcuda"));
+    }
+}
+
+#[test]
+fn replay_of_what_is_no_recording_is_one_line() {
+    umtop(&["replay", "Cargo.toml"]).assert().code(1).stderr(one_line().and(contains("not a umtop recording")));
+    umtop(&["replay", "nowhere.umr"]).assert().code(1).stderr(one_line().and(contains("cannot read")));
+}
+
+#[test]
+fn a_recording_is_not_overwritten() {
+    let args = ["bench", "--device", "sim", "sequential", "--record", "Cargo.toml"];
+    umtop(&args).assert().code(1).stderr(one_line().and(contains("exists")));
+}
