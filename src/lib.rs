@@ -14,6 +14,7 @@
 pub mod cli;
 pub mod clock;
 pub mod device;
+pub mod doctor;
 pub mod event;
 pub mod probe;
 pub mod recording;
