@@ -23,5 +23,6 @@ pub mod session;
 pub mod sim;
 pub mod source;
 pub mod stats;
+pub mod ui;
 pub mod units;
 pub mod workload;
