@@ -42,15 +42,16 @@ pub fn attach(clock: Clock, level: TraceLevel, emit: Emit) -> Result<UvmTracer, 
 /// Watches the process that the `/dev/nvidia-uvm` files belong to: the first that is an address space.
 pub fn attach_to(candidates: Vec<OwnedFd>, clock: Clock, level: TraceLevel, emit: Emit) -> Result<UvmTracer, UvmError> {
     let (uvm, counters) = choose(candidates)?;
+    let mut tracer = start(Reader::new(uvm, counters), clock, emit)?;
+    tracer.set_level(level);
+    Ok(tracer)
+}
+
+fn start(reader: Reader, clock: Clock, emit: Emit) -> Result<UvmTracer, UvmError> {
     let (requests, inbox) = unbounded();
     let (end, ended) = bounded(0);
-    let watch = Watch {
-        reader: Reader::new(uvm, counters),
-        windows: Windows::new(clock.now()),
-        clock,
-        emit,
-        flush_failed: false,
-    };
+    let level = reader.level();
+    let watch = Watch { reader, windows: Windows::new(clock.now()), clock, emit, flush_failed: false };
     let thread = std::thread::Builder::new()
         .name("umtop-uvm".to_owned())
         .spawn(move || {
@@ -58,9 +59,7 @@ pub fn attach_to(candidates: Vec<OwnedFd>, clock: Clock, level: TraceLevel, emit
             drop(end);
         })
         .map_err(UvmError::Thread)?;
-    let mut tracer = UvmTracer { requests: Some(requests), thread: Some(thread), ended, level: TraceLevel::Counters };
-    tracer.set_level(level);
-    Ok(tracer)
+    Ok(UvmTracer { requests: Some(requests), thread: Some(thread), ended, level })
 }
 
 impl UvmTracer {
@@ -199,5 +198,43 @@ impl Watch {
     fn notice(&mut self, level: Level, text: String) {
         let body = Body::Notice(Notice { level, source: "uvm".to_owned(), text });
         (self.emit)(Event { at: self.clock.now(), body });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_context_it_cannot_attach_and_says_why() {
+        // No test here makes a CUDA context, so that this holds on a machine with a GPU too.
+        let error = attach(Clock::start(), TraceLevel::Full, Box::new(|_| {})).err();
+        let expected = matches!(
+            error,
+            Some(UvmError::NodeMissing | UvmError::NodeDenied | UvmError::Wsl | UvmError::NotInitialised)
+        );
+        assert!(expected, "{error:?}");
+    }
+
+    #[test]
+    fn a_level_that_cannot_be_had_falls_back_with_the_reason_and_a_notice() {
+        let (out, events) = unbounded();
+        let emit = Box::new(move |event| drop(out.send(event)));
+        let mut tracer = start(Reader::detached(), Clock::start(), emit).unwrap();
+        let (level, why) = tracer.set_level(TraceLevel::Full);
+        assert_eq!((level, tracer.level()), (TraceLevel::Off, TraceLevel::Off));
+        assert!(matches!(why, Some(Why::NotSupported(_))), "{why:?}");
+        assert_eq!(tracer.settle(), None);
+        drop(tracer);
+        let bodies: Vec<_> = events.try_iter().map(|event: Event| event.body).collect();
+        let [Body::Notice(notice)] = bodies.as_slice() else { panic!("{bodies:?}") };
+        assert!(notice.text.contains("off instead of full"), "{}", notice.text);
+    }
+
+    #[test]
+    fn reattaching_without_a_context_leaves_the_level_off() {
+        let mut tracer = start(Reader::detached(), Clock::start(), Box::new(|_| {})).unwrap();
+        assert!(tracer.reattach().is_err());
+        assert_eq!(tracer.level(), TraceLevel::Off);
     }
 }
