@@ -125,7 +125,9 @@ impl World {
             (Transfer::Prefetch, MemoryKind::Managed) => self.prefetch(buffer.id, to),
             (Transfer::Copy, MemoryKind::Explicit) => self.copy_all(buffer, to, link.pinned_gb_s),
             (Transfer::Copy, MemoryKind::Pageable) => self.copy_all(buffer, to, link.pageable_gb_s),
-            (Transfer::Prefetch, kind) => return misuse(format!("{kind} memory cannot be prefetched: it does not migrate")),
+            (Transfer::Prefetch, kind) => {
+                return misuse(format!("{kind} memory cannot be prefetched: it does not migrate"));
+            }
             (Transfer::Copy, kind) => return misuse(format!("{kind} memory has one part: there is nothing to copy")),
         }
         Ok(Span { begin, end: Stamp(self.now()), gpu: Some(self.gpu_time(begin)) })
