@@ -11,9 +11,17 @@
 //! Facts flow left to right as [`event::Event`]; only [`event::Control`] flows back. Nothing right of the sink
 //! knows which source runs, except through the [`event::Origin`] in the header.
 
+pub mod cli;
 pub mod clock;
 pub mod device;
 pub mod event;
 pub mod probe;
+pub mod recording;
+pub mod report;
+pub mod session;
 pub mod sim;
+pub mod source;
+pub mod stats;
+pub mod ui;
 pub mod units;
+pub mod workload;

@@ -20,6 +20,8 @@ pub enum Phase {
     MoveToGpu,
     /// The kernel (all of the pass's kernels together).
     Kernel,
+    /// The CPU changes the data in turn with the GPU.
+    CpuUpdate,
     /// Copy or prefetch to the host.
     MoveToCpu,
     /// The CPU reads the data and checks it.
@@ -28,7 +30,8 @@ pub enum Phase {
 
 impl Phase {
     /// Every phase in the order of a pass.
-    pub const ALL: [Phase; 5] = [Phase::CpuWrite, Phase::MoveToGpu, Phase::Kernel, Phase::MoveToCpu, Phase::CpuRead];
+    pub const ALL: [Phase; 6] =
+        [Phase::CpuWrite, Phase::MoveToGpu, Phase::Kernel, Phase::CpuUpdate, Phase::MoveToCpu, Phase::CpuRead];
 
     /// The name used in exports.
     pub const fn name(self) -> &'static str {
@@ -36,6 +39,7 @@ impl Phase {
             Phase::CpuWrite => "cpu_write",
             Phase::MoveToGpu => "move_to_gpu",
             Phase::Kernel => "kernel",
+            Phase::CpuUpdate => "cpu_update",
             Phase::MoveToCpu => "move_to_cpu",
             Phase::CpuRead => "cpu_read",
         }
@@ -51,6 +55,12 @@ pub struct PhaseTime {
     pub host: Nanos,
     /// By CUDA events on the GPU's own clock; `None` where the GPU does nothing.
     pub gpu: Option<Nanos>,
+    /// How many turns make up the sums above: 1, or the rounds of a ping-pong.
+    pub turns: u32,
+    /// Median host time of a turn.
+    pub turn_p50: Nanos,
+    /// Longest host time of a turn.
+    pub turn_max: Nanos,
 }
 
 /// Bytes that the plan says must cross the link in a pass; `None` where the driver decides.

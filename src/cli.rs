@@ -1,0 +1,265 @@
+//! The command line: types only, no action.
+
+use crate::event::{Advice, MemoryKind, TraceLevel};
+use crate::units::Bytes;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Exit code when something failed while running.
+pub const EXIT_FAILED: u8 = 1;
+/// Exit code for bad usage, as clap has it.
+pub const EXIT_USAGE: u8 = 2;
+/// Exit code when the device that was asked for cannot be used.
+pub const EXIT_NO_DEVICE: u8 = 3;
+/// Exit code when there is no terminal to draw on.
+pub const EXIT_NO_TERMINAL: u8 = 4;
+
+const EXAMPLES: &str = "Examples:
+  umtop                                      the dashboard: your GPU, or the simulator if there is none
+  umtop --device sim                         the simulator on purpose
+  umtop --workload ping-pong --trace faults  CPU and GPU fight over one page
+  umtop bench sequential --prefetch=both     on-demand against prefetch, interleaved, as a table
+  umtop replay session.umr                   watch a recording again
+  umtop doctor                               what this machine can do, and why not
+
+Exit codes: 0 done, 1 something failed, 2 bad usage, 3 the device asked for cannot be used, 4 no terminal;
+128+N ended by signal N. doctor: 0 everything works, 1 limited, 2 unusable.
+If umtop was killed with SIGKILL and the terminal is odd, type: reset";
+
+/// See CUDA Unified Memory live: pages fault, migrate and thrash.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "umtop", version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do; without it, the dashboard.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The dashboard's options.
+    #[command(flatten)]
+    pub dashboard: Dashboard,
+}
+
+/// Subcommands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Play a recording in the dashboard
+    Replay(ReplayArgs),
+    /// Measure workloads without a terminal: interleaved passes, medians with intervals
+    Bench(BenchArgs),
+    /// Say what this machine can do, and the reason for each thing that it cannot
+    Doctor {
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the workloads: what each one asks
+    Workloads(WorkloadsArgs),
+}
+
+/// Where to run.
+#[derive(Clone, Debug, Args)]
+pub struct DeviceArgs {
+    /// auto (GPU, else simulator), cuda, sim, or sim:PROFILE
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub device: DeviceChoice,
+    /// GPU by index, UUID or PCI address
+    #[arg(long, value_name = "INDEX|UUID|PCI")]
+    pub gpu: Option<String>,
+    /// Allow managed memory above the GPU's free memory
+    #[arg(long)]
+    pub allow_oversubscription: bool,
+}
+
+/// The dashboard.
+#[derive(Clone, Debug, Args)]
+pub struct Dashboard {
+    /// Where to run.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Workload to start with
+    #[arg(long, value_name = "NAME", default_value = "sequential")]
+    pub workload: String,
+    /// Kind of memory: managed, explicit, pageable, zero-copy [default: the workload's first]
+    #[arg(long, value_name = "KIND")]
+    pub memory: Option<MemoryKind>,
+    /// Prefetch to each side before its turn
+    #[arg(long)]
+    pub prefetch: bool,
+    /// Advice: none, read-mostly, preferred-gpu, preferred-cpu, accessed-by, preferred-cpu+accessed-by
+    #[arg(long, value_name = "NAME", default_value = "none")]
+    pub advice: Advice,
+    /// Footprint, such as 256MiB [default: the workload's]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub size: Option<Bytes>,
+    /// How closely the driver is watched: off, counters, faults, full
+    #[arg(long, value_name = "LEVEL", default_value = "faults")]
+    pub trace: TraceLevel,
+    /// Record everything to this file
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+/// Playing a recording.
+#[derive(Clone, Debug, Args)]
+pub struct ReplayArgs {
+    /// The recording
+    pub file: PathBuf,
+    /// Times real time
+    #[arg(long, value_name = "X", default_value = "1", value_parser = speed)]
+    pub speed: f64,
+}
+
+/// Measuring.
+#[derive(Clone, Debug, Args)]
+pub struct BenchArgs {
+    /// Workloads [default: all]
+    pub workloads: Vec<String>,
+    /// Where to run.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Passes that count, per member
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub runs: u32,
+    /// Passes before them that do not count, per member
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    pub warmups: u32,
+    /// Kinds of memory to compare [default: each workload's first]
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
+    pub memory: Vec<MemoryKind>,
+    /// Prefetch: off, on, or both to compare
+    #[arg(long, value_name = "WHEN", default_value = "off", default_missing_value = "on", num_args = 0..=1, require_equals = true)]
+    pub prefetch: Prefetch,
+    /// Advice to compare
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "none")]
+    pub advice: Vec<Advice>,
+    /// Sizes to compare [default: each workload's]
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', allow_hyphen_values = true)]
+    pub size: Vec<Bytes>,
+    /// Trace levels to compare
+    #[arg(long, value_name = "LEVEL,…", value_delimiter = ',', default_value = "faults")]
+    pub trace: Vec<TraceLevel>,
+    /// Output
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: BenchFormat,
+    /// Record everything to this file
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+/// Which prefetch settings a bench compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Prefetch {
+    /// Without.
+    Off,
+    /// With.
+    On,
+    /// Without and with.
+    Both,
+}
+
+/// How bench prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BenchFormat {
+    /// For people.
+    Table,
+    /// For programs: raw times of every pass.
+    Json,
+}
+
+/// Listing or checking workloads.
+#[derive(Clone, Debug, Args)]
+pub struct WorkloadsArgs {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Check files instead of listing
+    #[command(subcommand)]
+    pub check: Option<WorkloadsCommand>,
+}
+
+/// What can be done with workload files.
+#[derive(Clone, Debug, Subcommand)]
+pub enum WorkloadsCommand {
+    /// Check workload files; says file, line and what is allowed
+    Check {
+        /// Files to check
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// Which device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// The GPU if it is usable, else the simulator.
+    Auto,
+    /// The GPU or nothing.
+    Cuda,
+    /// The simulator with this profile.
+    Sim(String),
+}
+
+/// The simulator's profile if none is named.
+pub const DEFAULT_PROFILE: &str = "h200";
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cuda" => Ok(Self::Cuda),
+            "sim" => Ok(Self::Sim(DEFAULT_PROFILE.to_owned())),
+            _ => match text.strip_prefix("sim:") {
+                Some(profile) if !profile.is_empty() => Ok(Self::Sim(profile.to_owned())),
+                _ => Err("choose one of auto, cuda, sim, sim:PROFILE".to_owned()),
+            },
+        }
+    }
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x > 0.0 && x <= 10_000.0 => Ok(x),
+        _ => Err("choose a number above 0 and at most 10000".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn lists_and_optional_values_are_read() {
+        let line =
+            "umtop bench sequential --memory managed,explicit --prefetch=both --size 64MiB,1GiB --trace off,full";
+        let Some(Command::Bench(bench)) = Cli::parse_from(line.split(' ')).command else { panic!() };
+        assert_eq!(bench.memory, [MemoryKind::Managed, MemoryKind::Explicit]);
+        assert_eq!((bench.prefetch, bench.size.len(), bench.trace.len()), (Prefetch::Both, 2, 2));
+        let Some(Command::Bench(bench)) = Cli::parse_from(["umtop", "bench", "--prefetch", "random"]).command else {
+            panic!()
+        };
+        assert_eq!((bench.prefetch, bench.workloads), (Prefetch::On, vec!["random".to_owned()]));
+    }
+
+    #[test]
+    fn bad_values_are_refused_in_one_breath() {
+        for (args, says) in [
+            (&["--size", "0"][..], "above zero"),
+            (&["--size", "-5MiB"], "above zero"),
+            (&["--size", "lots"], "not a size"),
+            (&["--device", "tpu"], "auto, cuda, sim"),
+            (&["--trace", "loud"], "off, counters, faults, full"),
+            (&["--memory", "magic"], "managed, explicit, pageable, zero-copy"),
+        ] {
+            let error = Cli::try_parse_from([&["umtop"], args].concat()).unwrap_err().to_string();
+            assert!(error.contains(says), "{args:?}: {error}");
+        }
+    }
+}

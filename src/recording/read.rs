@@ -1,0 +1,125 @@
+//! Reading a recording.
+
+use super::{FORMAT, FirstLine, MAJOR, MAX_LINE, MINOR};
+use crate::event::Event;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use zstd::stream::read::Decoder;
+
+/// zstd's `ZSTD_MAGICNUMBER`, little-endian.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+
+/// Why a recording cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system refused.
+    #[error("cannot read {path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Something else.
+    #[error("{0} is not a umtop recording")]
+    NotARecording(PathBuf),
+    /// Written by a newer umtop.
+    #[error(
+        "{path} was written by umtop {umtop} in format {major}.{minor}, this umtop reads up to {MAJOR}.{MINOR}: \
+         install umtop {umtop} or newer"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its writer.
+        umtop: String,
+        /// Its major version.
+        major: u32,
+        /// Its minor version.
+        minor: u32,
+    },
+    /// A line makes no sense.
+    #[error("{path}, line {line}: {message}")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Which, from 1.
+        line: u64,
+        /// Why.
+        message: String,
+    },
+}
+
+/// Reads events one by one, in bounded memory. A cut end is a normal end: see [`Reader::cut`].
+pub struct Reader {
+    path: PathBuf,
+    input: BufReader<Decoder<'static, BufReader<File>>>,
+    line: u64,
+    cut: bool,
+}
+
+impl Reader {
+    /// Opens a recording and checks its first line.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let io = |error| ReadError::Io { path: path.to_owned(), error };
+        let mut file = BufReader::new(File::open(path).map_err(io)?);
+        if file.fill_buf().map_err(io)?.get(..4) != Some(&ZSTD_MAGIC) {
+            return Err(ReadError::NotARecording(path.to_owned()));
+        }
+        let input = BufReader::new(Decoder::with_buffer(file).map_err(io)?);
+        let mut reader = Self { path: path.to_owned(), input, line: 0, cut: false };
+        let first = reader.next_line()?.ok_or_else(|| ReadError::NotARecording(path.to_owned()))?;
+        let first: FirstLine = serde_json::from_slice(&first).map_err(|_| ReadError::NotARecording(path.to_owned()))?;
+        if first.format != FORMAT {
+            return Err(ReadError::NotARecording(path.to_owned()));
+        }
+        if first.major != MAJOR || first.minor > MINOR {
+            let FirstLine { umtop, major, minor, .. } = first;
+            return Err(ReadError::Newer { path: path.to_owned(), umtop, major, minor });
+        }
+        Ok(reader)
+    }
+
+    /// The next event; `None` at the end.
+    pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
+        let Some(line) = self.next_line()? else { return Ok(None) };
+        match serde_json::from_slice(&line) {
+            Ok(event) => Ok(Some(event)),
+            Err(error) => Err(self.bad(error.to_string())),
+        }
+    }
+
+    /// Whether the end was cut off, as a crash of the writer leaves it.
+    pub fn cut(&self) -> bool {
+        self.cut
+    }
+
+    /// A whole line without its end; `None` at the end of the file or where it is cut.
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
+        let mut line = Vec::new();
+        let mut bounded = (&mut self.input).take(MAX_LINE as u64 + 1);
+        match bounded.read_until(b'\n', &mut line) {
+            Ok(0) => return Ok(None),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.cut = true;
+                return Ok(None);
+            }
+            Err(error) => return Err(self.bad(error.to_string())),
+        }
+        self.line += 1;
+        if line.pop() == Some(b'\n') {
+            return Ok(Some(line));
+        }
+        if line.len() >= MAX_LINE {
+            return Err(self.bad(format!("longer than {MAX_LINE} bytes")));
+        }
+        self.cut = true;
+        Ok(None)
+    }
+
+    fn bad(&self, message: String) -> ReadError {
+        ReadError::Line { path: self.path.clone(), line: self.line.max(1), message }
+    }
+}

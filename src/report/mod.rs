@@ -1,0 +1,40 @@
+//! From a session to text: what `umtop bench` prints.
+
+mod json;
+mod table;
+
+pub use json::json;
+pub use table::table;
+
+use crate::event::{Outcome, Pass, UvmTotals};
+use crate::session::Run;
+use crate::stats;
+
+/// Median over the passes that count of something that each may have.
+fn per_pass(run: &Run, value: impl Fn(&Pass) -> Option<u64>) -> Option<u64> {
+    let values: Option<Vec<f64>> = run.counted().map(|p| value(p).map(|v| v as f64)).collect();
+    stats::median(&values?).map(|m| m.round() as u64)
+}
+
+/// Median over the passes that count of one of the driver's counts.
+fn per_pass_uvm(run: &Run, value: impl Fn(&UvmTotals) -> Option<u64>) -> Option<u64> {
+    per_pass(run, |p| p.uvm.as_ref().and_then(&value))
+}
+
+/// Events lost over all passes; `None` below trace level faults.
+fn lost(run: &Run) -> Option<u64> {
+    run.passes.iter().map(|(_, p)| Some(p.uvm.as_ref()?.events.as_ref()?.lost)).sum()
+}
+
+/// Elements checked and wrong, over all passes.
+fn checked(run: &Run) -> Option<(u64, u64)> {
+    let checks: Vec<_> = run.passes.iter().filter_map(|(_, p)| p.check).collect();
+    (!checks.is_empty()).then(|| checks.iter().fold((0, 0), |sum, c| (sum.0 + c.elements, sum.1 + c.wrong)))
+}
+
+fn failed(run: &Run) -> Option<&str> {
+    match &run.outcome {
+        Some(Outcome::Failed(text)) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,146 @@
+//! `umtop bench`: a table for people.
+
+use super::{checked, failed, lost, per_pass_uvm};
+use crate::event::{Level, Origin, Settings};
+use crate::session::{Run, Session};
+use crate::stats::{self, Estimate};
+use crate::units::{Bytes, Nanos, count};
+use std::fmt::Write as _;
+
+const COLUMNS: [&str; 11] =
+    ["", "time", "95 % interval", "n", "ratio", "HtoD", "DtoH", "GPU faults", "raw", "CPU faults", "batches"];
+
+/// The report of a bench: one row per member, ratios against the fastest of the same workload and size.
+pub fn table(session: &Session) -> String {
+    let mut text = heading(session);
+    let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
+    for run in &session.runs.runs {
+        rows.push(row(run, fastest_like(session, run)));
+    }
+    text.push_str(&aligned(&rows));
+    text.push('\n');
+    for run in &session.runs.runs {
+        text.push_str(&remarks(run));
+    }
+    for (_, notice) in session.notices.iter().filter(|(_, n)| n.level != Level::Info) {
+        let _ = writeln!(text, "{}: {}", notice.source, notice.text);
+    }
+    text
+}
+
+fn heading(session: &Session) -> String {
+    let Some(header) = &session.header else { return String::new() };
+    let gpu = header.gpu.as_ref().map(|g| format!("{}, driver {}", g.name, g.driver)).unwrap_or_default();
+    match &header.origin {
+        Origin::Measured => format!("Measured on {gpu}\n\n"),
+        Origin::Simulated { profile, reason } => format!("SIMULATED ({profile}): {reason}\n\n"),
+    }
+}
+
+fn row(run: &Run, fastest: Option<&Run>) -> Vec<String> {
+    let estimate = stats::estimate(&run.times_ns());
+    let bytes = |b: Option<u64>| b.map_or_else(na, |b| Bytes(b).to_string());
+    let number = |n: Option<u64>| n.map_or_else(na, |n| count(n as f64));
+    let events = |value: fn(&crate::event::EventTotals) -> u64| per_pass_uvm(run, |u| u.events.as_ref().map(value));
+    vec![
+        name(run),
+        estimate.map_or_else(na, |e| Nanos(e.median as u64).to_string()),
+        estimate
+            .and_then(|e| e.interval)
+            .map_or_else(na, |(a, b)| format!("{} – {}", Nanos(a as u64), Nanos(b as u64))),
+        estimate.map_or(0, |e| e.n).to_string(),
+        fastest.map_or_else(na, |fastest| ratio(run, fastest)),
+        bytes(per_pass_uvm(run, |u| Some(u.counters.bytes_htod))),
+        bytes(per_pass_uvm(run, |u| Some(u.counters.bytes_dtoh))),
+        number(per_pass_uvm(run, |u| Some(u.counters.gpu_faults))),
+        number(events(|e| e.gpu_faults_raw)),
+        number(per_pass_uvm(run, |u| Some(u.counters.cpu_faults))),
+        number(events(|e| e.batches)),
+    ]
+}
+
+fn na() -> String {
+    "n/a".to_owned()
+}
+
+fn name(run: &Run) -> String {
+    let Settings { workload, memory, prefetch, advice, size, .. } = &run.start.settings;
+    let mut name = format!("{workload} {size} {memory}");
+    if *prefetch {
+        name.push_str(" +prefetch");
+    }
+    if advice.name() != "none" {
+        let _ = write!(name, " +{advice}");
+    }
+    let _ = write!(name, ", trace {}", run.start.trace);
+    name
+}
+
+fn fastest_like<'a>(session: &'a Session, run: &Run) -> Option<&'a Run> {
+    let alike = |other: &&Run| {
+        let (a, b) = (&other.start.settings, &run.start.settings);
+        (&a.workload, a.size) == (&b.workload, b.size)
+    };
+    let median = |r: &Run| stats::median(&r.times_ns());
+    session
+        .runs
+        .runs
+        .iter()
+        .filter(alike)
+        .filter(|r| median(r).is_some())
+        .min_by(|a, b| median(a).unwrap_or(f64::MAX).total_cmp(&median(b).unwrap_or(f64::MAX)))
+}
+
+fn ratio(run: &Run, fastest: &Run) -> String {
+    if run.start.run == fastest.start.run {
+        return "1".to_owned();
+    }
+    match stats::ratio(&run.times_ns(), &fastest.times_ns()) {
+        Some(Estimate { median, interval: Some((low, high)), .. }) => format!("{median:.2} [{low:.2}–{high:.2}]"),
+        Some(Estimate { median, interval: None, .. }) => format!("{median:.2}"),
+        None => na(),
+    }
+}
+
+fn remarks(run: &Run) -> String {
+    let mut text = String::new();
+    let name = name(run);
+    if let Some(why) = failed(run) {
+        let _ = writeln!(text, "{name}: FAILED: {why}");
+    }
+    if let Some((htod, dtoh)) = run.accounted() {
+        let _ = writeln!(text, "{name}: bytes accounted / moved: HtoD {htod:.6}, DtoH {dtoh:.6}");
+    }
+    if let Some((elements, wrong)) = checked(run) {
+        let _ = writeln!(text, "{name}: {elements} results checked on the host, {wrong} wrong");
+    }
+    match lost(run) {
+        Some(0) | None => {}
+        Some(n) => {
+            let _ = writeln!(text, "{name}: {n} driver events LOST: counts of raw faults and batches are too low");
+        }
+    }
+    let outliers = stats::outliers(&run.times_ns());
+    if !outliers.is_empty() {
+        let _ = writeln!(text, "{name}: {} outlier(s), kept: other work on the machine?", outliers.len());
+    }
+    text
+}
+
+/// Columns padded to their widest cell; the first to the left, numbers to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> = row
+            .iter()
+            .enumerate()
+            .map(|(i, cell)| {
+                let w = width(i);
+                if i == 0 { format!("{cell:<w$}") } else { format!("{cell:>w$}") }
+            })
+            .collect();
+        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
+    }
+    text
+}

@@ -1,0 +1,129 @@
+//! The fold: everything that is known, from events alone. No clock, no I/O, nothing of the view.
+//!
+//! `apply` is the only way in, so the session that a recording folds to equals the live one.
+
+mod runs;
+mod series;
+mod story;
+mod uvm;
+
+pub use runs::{Marker, Run, Runs, difference, phase_ns};
+pub use series::{Point, Reading, Series};
+pub use story::story;
+pub use uvm::{CAUSES, Distribution, EventPoint, UvmHistory, UvmPoint};
+
+use crate::event::{self, Body, Event, Header, Mapped, Metric, Notice, Range, RunEvent, Sample, Why};
+use crate::units::{Nanos, Stamp};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Notices kept.
+const MAX_NOTICES: usize = 200;
+
+/// A gauge holds until the next reading, but no longer than this: after that it is a gap.
+const GAUGE_HOLDS: Nanos = Nanos::millis(3_000);
+
+/// What is known of one sampled metric.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sampled {
+    /// History.
+    pub series: Series<Reading>,
+    /// Why the newest reading is absent; `None` if it has a value.
+    pub absent: Option<Why>,
+    /// Probe and method of the newest reading.
+    pub source: String,
+    /// Window of the newest reading; `None` for a value of the moment.
+    pub window: Option<Nanos>,
+}
+
+impl Sampled {
+    /// The newest value.
+    pub fn value(&self) -> Option<f64> {
+        self.series.last().and_then(|r| r.value)
+    }
+}
+
+/// Everything known about a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Session {
+    /// Who, where, with what.
+    pub header: Option<Header>,
+    /// Time of the newest event.
+    pub now: Stamp,
+    /// Sampled metrics.
+    pub metrics: BTreeMap<Metric, Sampled>,
+    /// What the UVM driver told.
+    pub uvm: UvmHistory,
+    /// Runs, passes, markers.
+    pub runs: Runs,
+    /// Ranges that are allocated.
+    pub ranges: Vec<Range>,
+    /// Newest page-table presence by range.
+    pub mapped: BTreeMap<u64, Mapped>,
+    /// Notices, oldest first.
+    pub notices: VecDeque<(Stamp, Notice)>,
+}
+
+impl Session {
+    /// Takes in one fact.
+    pub fn apply(&mut self, event: &Event) {
+        self.now = self.now.max(event.at);
+        match &event.body {
+            Body::Header(header) => self.header = Some((**header).clone()),
+            Body::Sample(sample) => self.sample(event.at, sample),
+            Body::Uvm(tick) => self.uvm.apply(event.at, tick),
+            Body::Mapped(mapped) => {
+                self.mapped.insert(mapped.address, mapped.clone());
+            }
+            Body::Allocated(range) => self.ranges.push(range.clone()),
+            Body::Freed { address } => {
+                self.ranges.retain(|r| r.address != *address);
+                self.mapped.remove(address);
+            }
+            Body::Run(run) => self.run(event.at, run),
+            Body::Notice(notice) => self.notice(event.at, notice.clone()),
+        }
+    }
+
+    /// Everything known about a metric; `None` if nothing ever read it.
+    pub fn metric(&self, metric: Metric) -> Option<&Sampled> {
+        self.metrics.get(&metric)
+    }
+
+    /// The newest notice.
+    pub fn last_notice(&self) -> Option<&(Stamp, Notice)> {
+        self.notices.back()
+    }
+
+    fn sample(&mut self, at: Stamp, sample: &Sample) {
+        for (metric, reading) in &sample.readings {
+            let known = self.metrics.entry(*metric).or_default();
+            let gap = known.series.last().map_or(GAUGE_HOLDS, |last| at.since(last.at));
+            let window = sample.window.unwrap_or(gap.min(GAUGE_HOLDS));
+            known.series.push(Reading { at, window, value: reading.value() });
+            known.absent = match reading {
+                event::Reading::Absent(why) => Some(why.clone()),
+                event::Reading::Value(_) => None,
+            };
+            known.source.clone_from(&sample.source);
+            known.window = sample.window;
+        }
+    }
+
+    fn run(&mut self, at: Stamp, run: &RunEvent) {
+        if let RunEvent::Ended { outcome: event::Outcome::Failed(text), .. } = run {
+            let notice = Notice { level: event::Level::Error, source: "workload".to_owned(), text: text.clone() };
+            self.notice(at, notice);
+        }
+        self.runs.apply(at, run);
+    }
+
+    fn notice(&mut self, at: Stamp, notice: Notice) {
+        if self.notices.len() == MAX_NOTICES {
+            self.notices.pop_front();
+        }
+        self.notices.push_back((at, notice));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The fold of runs and passes.
+
+use crate::event::{Outcome, Pass, Phase, RunEvent, RunId, RunStart};
+use crate::stats::{Estimate, estimate};
+use crate::units::Stamp;
+use std::collections::VecDeque;
+
+/// Passes kept per run; older ones are dropped and counted.
+pub const MAX_PASSES: usize = 4_096;
+/// Runs kept; older ones are dropped.
+pub const MAX_RUNS: usize = 512;
+
+/// One run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// How it began.
+    pub start: RunStart,
+    /// When.
+    pub at: Stamp,
+    /// Its passes with their end times, oldest first.
+    pub passes: VecDeque<(Stamp, Pass)>,
+    /// Passes that were dropped because there were too many.
+    pub forgotten: u64,
+    /// How it ended; `None` while it runs.
+    pub outcome: Option<Outcome>,
+}
+
+impl Run {
+    /// Passes that count: no warm-ups.
+    pub fn counted(&self) -> impl Iterator<Item = &Pass> {
+        self.passes.iter().map(|(_, p)| p).filter(|p| !p.warmup)
+    }
+
+    /// Timed nanoseconds of the passes that count.
+    pub fn times_ns(&self) -> Vec<f64> {
+        self.counted().map(|p| p.timed.0 as f64).collect()
+    }
+
+    /// Median pass time with interval, over the newest 200 passes that count.
+    pub fn estimate(&self) -> Option<Estimate> {
+        let times = self.times_ns();
+        estimate(&times[times.len().saturating_sub(200)..])
+    }
+
+    /// Bytes that the driver accounted over bytes that the plan must move, over the passes that count; `None` where either
+    /// is not known.
+    pub fn accounted(&self) -> Option<(f64, f64)> {
+        let expected = self.start.expected?;
+        let mut sums = (0u64, 0u64, 0u64);
+        for uvm in self.counted().filter_map(|p| p.uvm.as_ref()) {
+            sums.0 += uvm.counters.bytes_htod;
+            sums.1 += uvm.counters.bytes_dtoh;
+            sums.2 += 1;
+        }
+        let share = |got: u64, each: u64| (sums.2 > 0 && each > 0).then(|| got as f64 / (each * sums.2) as f64);
+        Some((share(sums.0, expected.htod.0)?, share(sums.1, expected.dtoh.0)?))
+    }
+}
+
+/// A change of settings, for a mark on the time axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Marker {
+    /// When.
+    pub at: Stamp,
+    /// What changed: `prefetch on`.
+    pub text: String,
+}
+
+/// The runs of the session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Runs {
+    /// Oldest first.
+    pub runs: VecDeque<Run>,
+    /// Settings changes, oldest first.
+    pub markers: VecDeque<Marker>,
+    /// The pass that is under way, and since when.
+    pub under_way: Option<(RunId, u32, Stamp)>,
+    /// Whether the workload is paused.
+    pub paused: bool,
+    current: Option<RunId>,
+}
+
+impl Runs {
+    /// Takes in one event.
+    pub fn apply(&mut self, at: Stamp, event: &RunEvent) {
+        match event {
+            RunEvent::Started(start) => self.start(at, start),
+            RunEvent::PassBegan { run, index } => {
+                self.current = Some(*run);
+                self.under_way = Some((*run, *index, at));
+            }
+            RunEvent::PassEnded(pass) => self.end_pass(at, pass),
+            RunEvent::Paused(paused) => self.paused = *paused,
+            RunEvent::Ended { run, outcome } => {
+                self.under_way = None;
+                if let Some(run) = self.find(*run) {
+                    run.outcome = Some(outcome.clone());
+                }
+            }
+        }
+    }
+
+    /// The run that started last or had the last pass.
+    pub fn current(&self) -> Option<&Run> {
+        let id = self.current?;
+        self.runs.iter().rev().find(|r| r.start.run == id)
+    }
+
+    /// The newest pass of the current run.
+    pub fn last_pass(&self) -> Option<&Pass> {
+        self.current()?.passes.back().map(|(_, p)| p)
+    }
+
+    fn start(&mut self, at: Stamp, start: &RunStart) {
+        if let Some(text) = self.current().map(|before| difference(&before.start, start)).filter(|t| !t.is_empty()) {
+            self.markers.push_back(Marker { at, text });
+            if self.markers.len() > MAX_RUNS {
+                self.markers.pop_front();
+            }
+        }
+        self.current = Some(start.run);
+        if self.runs.len() == MAX_RUNS {
+            self.runs.pop_front();
+        }
+        self.runs.push_back(Run { start: start.clone(), at, passes: VecDeque::new(), forgotten: 0, outcome: None });
+    }
+
+    fn end_pass(&mut self, at: Stamp, pass: &Pass) {
+        self.under_way = None;
+        self.current = Some(pass.run);
+        let Some(run) = self.find(pass.run) else { return };
+        if run.passes.len() == MAX_PASSES {
+            run.passes.pop_front();
+            run.forgotten += 1;
+        }
+        run.passes.push_back((at, pass.clone()));
+    }
+
+    fn find(&mut self, id: RunId) -> Option<&mut Run> {
+        self.runs.iter_mut().rev().find(|r| r.start.run == id)
+    }
+}
+
+/// What differs between two runs' settings, in words.
+pub fn difference(before: &RunStart, after: &RunStart) -> String {
+    let (a, b) = (&before.settings, &after.settings);
+    let mut parts = Vec::new();
+    if a.workload != b.workload {
+        parts.push(b.workload.clone());
+    }
+    if a.memory != b.memory {
+        parts.push(format!("memory {}", b.memory));
+    }
+    if a.size != b.size {
+        parts.push(format!("size {}", b.size));
+    }
+    if a.prefetch != b.prefetch {
+        parts.push(format!("prefetch {}", if b.prefetch { "on" } else { "off" }));
+    }
+    if a.advice != b.advice {
+        parts.push(format!("advice {}", b.advice));
+    }
+    if before.trace != after.trace {
+        parts.push(format!("trace {}", after.trace));
+    }
+    parts.join(", ")
+}
+
+/// Host time of a phase in a pass, if it took place.
+pub fn phase_ns(pass: &Pass, phase: Phase) -> Option<u64> {
+    pass.phases.iter().find(|p| p.phase == phase).map(|p| p.host.0)
+}

@@ -1,0 +1,222 @@
+//! The live source: a device that runs the workload, and the handle on its tracing.
+//!
+//! Probes of real hardware run on their own threads and send by themselves. Probes of a simulated machine live on its
+//! virtual clock: they are polled here after every step, and their events are paced to the wall where somebody watches.
+
+mod bench;
+mod interactive;
+mod lane;
+
+use super::batch::Batch;
+use super::pace::Pace;
+use super::sink::Sink;
+use crate::device::{Device, Recovery};
+use crate::event::{
+    Body, Check, Event, Header, Level, Notice, Pass, Range, RunEvent, RunId, RunStart, Settings, TraceLevel, UvmTotals,
+};
+use crate::probe::{Probe, Tracer};
+use crate::units::Stamp;
+use crate::workload::{Library, PassError, Plan, check_footprint, plan};
+use lane::{Lane, totals_between};
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// Run these settings until others are asked for.
+    Interactive(Settings),
+    /// Measure these and end.
+    Batch(Batch),
+}
+
+/// A device with everything that observes it.
+pub struct Live {
+    /// Runs the steps.
+    pub device: Box<dyn Device>,
+    /// Traces its memory; `None` where the tools device cannot be used.
+    pub tracer: Option<Box<dyn Tracer>>,
+    /// Probes on the device's own (virtual) clock; empty on real hardware.
+    pub stepped: Vec<Box<dyn Probe>>,
+    /// The workloads.
+    pub library: Library,
+    /// Whether managed memory may exceed the card's.
+    pub allow_oversubscription: bool,
+}
+
+impl Live {
+    /// Runs until the work is done or the user stops.
+    pub fn run(self, header: Header, work: Work, sink: Sink, pace: Pace) {
+        let mut worker = Worker { live: self, sink, pace, lanes: Vec::new(), next_run: 1 };
+        worker.emit(Body::Header(Box::new(header)));
+        match work {
+            Work::Interactive(settings) => worker.interact(settings),
+            Work::Batch(batch) => worker.measure(&batch),
+        }
+        worker.drop_lanes();
+    }
+}
+
+/// The state of the worker thread.
+struct Worker {
+    live: Live,
+    sink: Sink,
+    pace: Pace,
+    /// One per buffer that is alive.
+    lanes: Vec<Lane>,
+    next_run: u32,
+}
+
+impl Worker {
+    fn emit(&mut self, body: Body) {
+        let at = self.live.device.now();
+        self.sink.send(Event { at, body });
+    }
+
+    fn say(&mut self, level: Level, source: &str, text: String) {
+        self.emit(Body::Notice(Notice { level, source: source.to_owned(), text }));
+    }
+
+    /// Plans the settings and sees to it that a lane with a fitting buffer exists. The error is one line for the user.
+    fn prepare(&mut self, settings: &Settings) -> Result<(Plan, usize), String> {
+        let workload = self.live.library.find(&settings.workload)?;
+        let plan = plan(workload, settings, self.live.device.caps()).map_err(|reasons| reasons.join("; "))?;
+        if let Some(lane) = self.lanes.iter().position(|l| l.fits(settings)) {
+            return Ok((plan, lane));
+        }
+        let free = self.live.device.memory().map_err(|e| e.to_string())?;
+        check_footprint(settings.size, settings.memory, &free, self.live.allow_oversubscription)
+            .map_err(|e| e.to_string())?;
+        let buffer = self.live.device.alloc(settings.memory, settings.size).map_err(|e| e.to_string())?;
+        let label = format!("{} buffer", settings.workload);
+        let range = Range { address: buffer.address, bytes: settings.size, memory: settings.memory, label };
+        self.emit(Body::Allocated(range));
+        self.lanes.push(Lane::new(buffer));
+        Ok((plan, self.lanes.len() - 1))
+    }
+
+    /// Announces a run and puts its trace level in force.
+    fn start_run(&mut self, plan: &Plan) -> RunStart {
+        let run = RunId(self.next_run);
+        self.next_run += 1;
+        let trace = self.set_trace(plan.settings.trace);
+        let start = RunStart {
+            run,
+            settings: plan.settings.clone(),
+            trace,
+            timed: plan.timed.clone(),
+            expected: plan.expected,
+        };
+        self.emit(Body::Run(RunEvent::Started(start.clone())));
+        start
+    }
+
+    fn set_trace(&mut self, level: TraceLevel) -> TraceLevel {
+        let Some(tracer) = &mut self.live.tracer else { return TraceLevel::Off };
+        let (now, why) = tracer.set_level(level);
+        if let Some(why) = why {
+            self.say(Level::Warning, "uvm", format!("trace {level} cannot be had, {now} is in force: {why}"));
+        }
+        now
+    }
+
+    /// Runs one pass and tells of it.
+    fn pass(
+        &mut self,
+        lane: usize,
+        plan: &Plan,
+        start: &RunStart,
+        index: u32,
+        warmup: bool,
+    ) -> Result<(), PassFailure> {
+        self.emit(Body::Run(RunEvent::PassBegan { run: start.run, index }));
+        self.lanes[lane].advise(self.live.device.as_mut(), plan.settings.advice).map_err(PassError::from)?;
+        let before = self.settle();
+        let Worker { live: Live { device, stepped, .. }, sink, pace, lanes, .. } = self;
+        let mut observe = |device: &mut dyn Device| observe(stepped, device.now(), sink, pace);
+        let result = lanes[lane].pass(device.as_mut(), plan, &mut observe)?;
+        let after = self.settle();
+        let uvm = before.zip(after).map(|(before, after)| totals_between(&before, &after));
+        let (timed, check) = (result.time_of(&plan.timed), result.check);
+        let pass = Pass { run: start.run, index, warmup, phases: result.phases, timed, uvm, check };
+        self.emit(Body::Run(RunEvent::PassEnded(Box::new(pass))));
+        match check {
+            Some(Check { elements, wrong }) if wrong > 0 => Err(PassFailure::Wrong { wrong, elements }),
+            _ => Ok(()),
+        }
+    }
+
+    fn settle(&mut self) -> Option<UvmTotals> {
+        self.live.tracer.as_mut().and_then(|t| t.settle())
+    }
+
+    /// Frees every buffer. A device that has failed may refuse; then the process's end frees them.
+    fn drop_lanes(&mut self) {
+        for lane in std::mem::take(&mut self.lanes) {
+            let buffer = lane.buffer();
+            if let Err(error) = self.live.device.free(buffer) {
+                self.say(Level::Warning, "cuda", format!("giving back {}: {error}", buffer.bytes));
+            }
+            self.emit(Body::Freed { address: buffer.address });
+        }
+    }
+
+    /// After a sticky error: all buffers are gone. Says whether the device can be used again.
+    fn recover(&mut self) -> bool {
+        for lane in std::mem::take(&mut self.lanes) {
+            self.emit(Body::Freed { address: lane.buffer().address });
+        }
+        if let Some(tracer) = &mut self.live.tracer {
+            tracer.set_level(TraceLevel::Off);
+        }
+        match self.live.device.recover() {
+            Ok(Recovery::Verified) => {
+                self.say(Level::Info, "cuda", "the context was reset and a known kernel ran: going on".to_owned());
+                true
+            }
+            Ok(Recovery::RestartNeeded) => {
+                self.say(
+                    Level::Error,
+                    "cuda",
+                    "the GPU cannot be used again in this process: restart umtop".to_owned(),
+                );
+                false
+            }
+            Err(error) => {
+                self.say(Level::Error, "cuda", format!("the context could not be reset ({error}): restart umtop"));
+                false
+            }
+        }
+    }
+}
+
+/// Why a pass gave no number.
+#[derive(Debug, thiserror::Error)]
+enum PassFailure {
+    #[error(transparent)]
+    Pass(#[from] PassError),
+    #[error("wrong result: {wrong} of {elements} elements do not hold what the kernel must have left there")]
+    Wrong { wrong: u64, elements: u64 },
+}
+
+impl PassFailure {
+    fn sticky(&self) -> bool {
+        matches!(self, PassFailure::Pass(PassError::Device(e)) if e.sticky())
+    }
+
+    fn stopped(&self) -> bool {
+        matches!(self, PassFailure::Pass(PassError::Stopped))
+    }
+}
+
+/// Sends the events of stepped probes up to the device's present, each when its time has come; `false` to stop.
+fn observe(stepped: &mut [Box<dyn Probe>], now: Stamp, sink: &Sink, pace: &mut Pace) -> bool {
+    let mut events = Vec::new();
+    stepped.iter_mut().for_each(|p| p.poll(now, &mut events));
+    events.sort_by_key(|e| e.at);
+    for event in events {
+        if !pace.wait(event.at) {
+            return false;
+        }
+        sink.send(event);
+    }
+    pace.wait(now)
+}

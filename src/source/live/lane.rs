@@ -1,0 +1,86 @@
+//! One buffer that is alive: what it holds and which advice is in force on it.
+
+use crate::device::{Buffer, Device, DeviceError};
+use crate::event::{Advice, Counters, EventTotals, MemoryKind, Migrated, Settings, UvmTotals};
+use crate::workload::{Observe, PassError, PassResult, Plan, Runner};
+
+pub(super) struct Lane {
+    runner: Runner,
+    advice: Advice,
+}
+
+impl Lane {
+    pub(super) fn new(buffer: Buffer) -> Self {
+        Self { runner: Runner::new(buffer), advice: Advice::None }
+    }
+
+    pub(super) fn buffer(&self) -> Buffer {
+        self.runner.buffer()
+    }
+
+    /// Whether these settings can run over this buffer: hints may differ, memory may not.
+    pub(super) fn fits(&self, settings: &Settings) -> bool {
+        let buffer = self.buffer();
+        buffer.kind == settings.memory && buffer.bytes == settings.size
+    }
+
+    /// Puts advice in force; leaving one unsets it.
+    pub(super) fn advise(&mut self, device: &mut dyn Device, advice: Advice) -> Result<(), DeviceError> {
+        if self.advice == advice || self.buffer().kind != MemoryKind::Managed {
+            return Ok(());
+        }
+        if self.advice != Advice::None {
+            device.advise(self.buffer(), self.advice, false)?;
+        }
+        self.advice = Advice::None;
+        if advice != Advice::None {
+            device.advise(self.buffer(), advice, true)?;
+        }
+        self.advice = advice;
+        Ok(())
+    }
+
+    pub(super) fn pass(
+        &mut self,
+        device: &mut dyn Device,
+        plan: &Plan,
+        observe: &mut Observe<'_>,
+    ) -> Result<PassResult, PassError> {
+        self.runner.pass(device, plan, observe)
+    }
+}
+
+/// What happened between two readings of the running totals.
+pub(super) fn totals_between(before: &UvmTotals, after: &UvmTotals) -> UvmTotals {
+    let (a, b) = (&before.counters, &after.counters);
+    let counters = Counters {
+        bytes_htod: b.bytes_htod.saturating_sub(a.bytes_htod),
+        bytes_dtoh: b.bytes_dtoh.saturating_sub(a.bytes_dtoh),
+        cpu_faults: b.cpu_faults.saturating_sub(a.cpu_faults),
+        gpu_faults: b.gpu_faults.saturating_sub(a.gpu_faults),
+    };
+    let events = before.events.as_ref().zip(after.events.as_ref()).map(|(a, b)| EventTotals {
+        gpu_faults_raw: b.gpu_faults_raw.saturating_sub(a.gpu_faults_raw),
+        batches: b.batches.saturating_sub(a.batches),
+        thrashing: b.thrashing.saturating_sub(a.thrashing),
+        throttled: b.throttled.saturating_sub(a.throttled),
+        remote_maps: b.remote_maps.saturating_sub(a.remote_maps),
+        migrated: b.migrated.as_ref().map(|b| migrated_between(a.migrated.as_deref().unwrap_or_default(), b)),
+        lost: b.lost.saturating_sub(a.lost),
+    });
+    UvmTotals { counters, events }
+}
+
+fn migrated_between(before: &[Migrated], after: &[Migrated]) -> Vec<Migrated> {
+    let same = |a: &Migrated, b: &Migrated| (a.src, a.dst, a.cause) == (b.src, b.dst, b.cause);
+    let mut moved: Vec<Migrated> = after
+        .iter()
+        .map(|b| {
+            let earlier = before.iter().find(|a| same(a, b));
+            let (bytes, copies) = earlier.map_or((0, 0), |a| (a.bytes, a.copies));
+            Migrated { bytes: b.bytes.saturating_sub(bytes), copies: b.copies.saturating_sub(copies), ..*b }
+        })
+        .collect();
+    moved.retain(|m| m.copies > 0);
+    moved
+}

@@ -1,0 +1,205 @@
+//! The terminal UI: a loop that takes in events and keys, and draws the model at most 30 times a second.
+
+mod digest;
+mod guard;
+mod input;
+mod keys;
+mod settings;
+mod setup;
+mod signals;
+mod state;
+mod theme;
+mod update;
+mod view;
+mod widget;
+
+pub use guard::{Guard, GuardError};
+pub use keys::{Footer, Group, TABLE as KEYS};
+pub use setup::{Entry, Mode, Setup};
+pub use state::{Model, Overlay, Screen, UiState};
+pub use theme::{Depth, Glyphs, Theme};
+pub use update::{Msg, update};
+pub use view::{draw, render};
+
+use crate::clock::Clock;
+use crate::event::{Control, Event};
+use crate::units::{Nanos, Stamp};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, never, select_biased};
+use keys::Action;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::queue;
+use ratatui::layout::Rect;
+use ratatui::crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
+use signals::Signal;
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Least time between two frames.
+const FRAME: Nanos = Nanos::millis(33);
+/// A frame is drawn at least this often.
+const IDLE: Nanos = Nanos::millis(100);
+/// Events taken in before keys are looked at again.
+const BATCH: usize = 4_096;
+
+/// Why the UI ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitReason {
+    /// The user left.
+    Quit,
+    /// A signal asked for it; the number is the signal's.
+    Signal(i32),
+    /// The terminal is gone.
+    InputClosed,
+    /// A thread panicked; its message is on standard error.
+    Panicked,
+}
+
+/// What can go wrong with a terminal that was taken.
+#[derive(Debug, thiserror::Error)]
+pub enum UiError {
+    /// Reading or writing it failed.
+    #[error("the terminal failed: {0}")]
+    Terminal(#[from] io::Error),
+}
+
+type Screenful = Terminal<CrosstermBackend<guard::Screen>>;
+
+/// Shows what `events` tell until the user leaves. Requests go to `control`; neither a full nor a closed channel stops the
+/// UI, and it never waits for the source: the caller joins that with a grace period.
+pub fn run(
+    guard: &Guard,
+    events: Receiver<Event>,
+    control: Sender<Control>,
+    setup: Setup,
+) -> Result<ExitReason, UiError> {
+    let screen = Terminal::new(CrosstermBackend::new(guard::Screen::default()))?;
+    let input = input::listen()?;
+    let clock = Clock::start();
+    let mut ui = Loop { guard, screen, model: Model::new(setup), control, clock, drawn: None, changed: true };
+    ui.turn(events, input)
+}
+
+struct Loop<'a> {
+    guard: &'a Guard,
+    screen: Screenful,
+    model: Model,
+    control: Sender<Control>,
+    clock: Clock,
+    drawn: Option<Stamp>,
+    changed: bool,
+}
+
+impl Loop<'_> {
+    fn turn(&mut self, mut events: Receiver<Event>, input: Receiver<Msg>) -> Result<ExitReason, UiError> {
+        loop {
+            if self.guard.panicked() {
+                return Ok(ExitReason::Panicked);
+            }
+            self.draw_if_due()?;
+            select_biased! {
+                recv(input) -> msg => {
+                    let Ok(msg) = msg else { return Ok(ExitReason::InputClosed) };
+                    if let Some(reason) = self.handle(msg)? {
+                        return Ok(reason);
+                    }
+                }
+                recv(self.guard.signals()) -> signal => match signal {
+                    Ok(Signal::End(number)) => return Ok(ExitReason::Signal(number)),
+                    Ok(Signal::Suspend) => self.suspend()?,
+                    Ok(Signal::Continued) => {
+                        self.guard.resume()?;
+                        self.anew()?;
+                    }
+                    Err(_) => return Ok(ExitReason::Signal(0)),
+                },
+                recv(events) -> event => match event {
+                    Ok(event) => {
+                        self.take_in(event);
+                        if !self.drain(&events) {
+                            events = never();
+                        }
+                    }
+                    Err(_) => events = never(),
+                },
+                default(self.until_due()) => {}
+            }
+        }
+    }
+
+    /// Takes in what has piled up; false if the channel is closed.
+    fn drain(&mut self, events: &Receiver<Event>) -> bool {
+        for _ in 0..BATCH {
+            match events.try_recv() {
+                Ok(event) => self.take_in(event),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+        true
+    }
+
+    fn take_in(&mut self, event: Event) {
+        self.changed = true;
+        update(&mut self.model, Msg::Event(Box::new(event)));
+    }
+
+    fn handle(&mut self, msg: Msg) -> io::Result<Option<ExitReason>> {
+        self.changed = true;
+        if let Msg::Key(key) = &msg {
+            match keys::action(key) {
+                Some(Action::Suspend) => return self.suspend().map(|()| None),
+                Some(Action::Redraw) => return self.anew().map(|()| None),
+                _ => {}
+            }
+        }
+        let Some(request) = update(&mut self.model, msg) else { return Ok(None) };
+        let leaving = request == Control::Stop;
+        if self.control.try_send(request).is_err() && !leaving {
+            self.model.ui.hint = Some("the source does not take requests now".to_owned());
+        }
+        Ok(leaving.then_some(ExitReason::Quit))
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        self.guard.suspend()?;
+        self.anew()
+    }
+
+    /// Everything is drawn again at the next frame, as after somebody else has used the terminal. (`Terminal::clear` would
+    /// ask the terminal where its cursor is, and the answer would go to the input thread.)
+    fn anew(&mut self) -> io::Result<()> {
+        self.changed = true;
+        self.drawn = None;
+        let size = self.screen.size()?;
+        self.screen.resize(Rect::new(0, 0, size.width, size.height))
+    }
+
+    fn draw_if_due(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        let wait = if self.changed { FRAME } else { IDLE };
+        if self.drawn.is_some_and(|drawn| now.since(drawn) < wait) {
+            return Ok(());
+        }
+        queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
+        let model = &mut self.model;
+        self.screen.draw(|frame| {
+            model.ui.size = (frame.area().width, frame.area().height);
+            draw(model, frame);
+        })?;
+        queue!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
+        Write::flush(self.screen.backend_mut())?;
+        self.drawn = Some(now);
+        self.changed = false;
+        Ok(())
+    }
+
+    fn until_due(&self) -> Duration {
+        let wait = if self.changed { FRAME } else { IDLE };
+        let passed = self.drawn.map_or(wait, |drawn| self.clock.now().since(drawn));
+        Duration::from_nanos(wait.0.saturating_sub(passed.0))
+    }
+}
+
+#[cfg(test)]
+mod tests;

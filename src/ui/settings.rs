@@ -1,0 +1,118 @@
+//! Changing one setting: what the machine cannot do is skipped with a reason, and what does not fit is asked about.
+
+use super::setup::Mode;
+use super::state::{Model, Overlay};
+use crate::event::{Can, Control, MemoryKind, Settings, TraceLevel};
+use crate::units::Bytes;
+
+/// Runs the `n`-th workload of the menu with the settings asked for, its size brought within its bounds.
+pub fn run(model: &mut Model, n: usize) -> Option<Control> {
+    let entry = model.setup.workloads.get(n)?;
+    model.ui.selected = n;
+    if let Can::No(why) = &entry.available {
+        return refuse(model, format!("{}: {why}", entry.title));
+    }
+    let size = Bytes(model.ui.wanted.size.0.clamp(entry.size.0.0, entry.size.1.0.max(entry.size.0.0)));
+    let settings = Settings { workload: entry.name.clone(), size, ..model.ui.wanted.clone() };
+    ask(model, settings)
+}
+
+/// Prefetch on or off.
+pub fn prefetch(model: &mut Model) -> Option<Control> {
+    if let Some(why) = not_managed(model, "prefetch").or_else(|| cannot(model, |caps| &caps.prefetch, "prefetch")) {
+        return refuse(model, why);
+    }
+    let settings = Settings { prefetch: !model.ui.wanted.prefetch, ..model.ui.wanted.clone() };
+    ask(model, settings)
+}
+
+/// The next advice.
+pub fn advice(model: &mut Model) -> Option<Control> {
+    if let Some(why) = not_managed(model, "advice").or_else(|| cannot(model, |caps| &caps.advise, "advice")) {
+        return refuse(model, why);
+    }
+    let settings = Settings { advice: model.ui.wanted.advice.next(), ..model.ui.wanted.clone() };
+    ask(model, settings)
+}
+
+/// The next kind of memory that the machine has.
+pub fn memory(model: &mut Model) -> Option<Control> {
+    let mut kind = model.ui.wanted.memory.next();
+    while kind != model.ui.wanted.memory && !has(model, kind) {
+        kind = kind.next();
+    }
+    ask(model, Settings { memory: kind, ..model.ui.wanted.clone() })
+}
+
+/// The next trace level.
+pub fn trace(model: &mut Model) -> Option<Control> {
+    if let Some(why) = cannot(model, |caps| &caps.trace, "trace") {
+        return refuse(model, why);
+    }
+    let trace: TraceLevel = model.ui.wanted.trace.next();
+    if model.setup.mode == Mode::Watch {
+        model.ui.wanted.trace = trace;
+        return Some(Control::Trace(trace));
+    }
+    ask(model, Settings { trace, ..model.ui.wanted.clone() })
+}
+
+/// The next larger or smaller power of two.
+pub fn resize(model: &mut Model, larger: bool) -> Option<Control> {
+    let size = model.ui.wanted.size.0;
+    let next = if larger { (size + 1).checked_next_power_of_two()? } else { 1 << size.saturating_sub(1).checked_ilog2()? };
+    let bounds = model.setup.entry(&model.ui.wanted.workload).map(|entry| entry.size);
+    let (least, most) = bounds.unwrap_or((Bytes::mib(2), Bytes(u64::MAX)));
+    if next < least.0 || next > most.0 {
+        let limit = if larger { most } else { least };
+        return refuse(model, format!("{limit} is the {} for this workload", if larger { "most" } else { "least" }));
+    }
+    ask(model, Settings { size: Bytes(next), ..model.ui.wanted.clone() })
+}
+
+/// Requests settings, unless they would oversubscribe the card: then the user is asked, or told what would allow it.
+fn ask(model: &mut Model, settings: Settings) -> Option<Control> {
+    let over = model.setup.vram_free.filter(|free| settings.memory != MemoryKind::ZeroCopy && settings.size > *free);
+    match over {
+        Some(free) if !model.setup.oversubscription => {
+            let text = format!("{} is more than the {free} free on the GPU: start umtop with --allow-oversubscription", settings.size);
+            refuse(model, text)
+        }
+        Some(_) if settings.memory != MemoryKind::Managed => {
+            let text = format!("{} of {} memory does not fit on the GPU: only managed memory may exceed it", settings.size, settings.memory);
+            refuse(model, text)
+        }
+        Some(_) => {
+            model.ui.overlay = Overlay::Confirm(Box::new(settings));
+            None
+        }
+        None => {
+            model.ui.wanted = settings.clone();
+            Some(Control::Run(settings))
+        }
+    }
+}
+
+fn refuse(model: &mut Model, why: String) -> Option<Control> {
+    model.ui.hint = Some(why);
+    None
+}
+
+fn not_managed(model: &Model, what: &str) -> Option<String> {
+    let kind = model.ui.wanted.memory;
+    (kind != MemoryKind::Managed).then(|| format!("{what} is for managed memory; this is {kind} (press m)"))
+}
+
+fn cannot(model: &Model, which: impl Fn(&crate::event::Caps) -> &Can, what: &str) -> Option<String> {
+    let why = which(&model.session.header.as_ref()?.caps).reason()?;
+    Some(format!("{what}: {why}"))
+}
+
+fn has(model: &Model, kind: MemoryKind) -> bool {
+    let Some(header) = &model.session.header else { return true };
+    match kind {
+        MemoryKind::Managed => header.caps.managed.yes(),
+        MemoryKind::ZeroCopy => header.caps.zero_copy.yes(),
+        MemoryKind::Explicit | MemoryKind::Pageable => true,
+    }
+}

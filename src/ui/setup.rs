@@ -1,0 +1,57 @@
+//! What the composition root tells the terminal UI: plain data, no facts about the running session.
+
+use super::theme::Theme;
+use crate::event::{Can, Settings};
+use crate::units::Bytes;
+
+/// What the events come from, which decides what keys can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A workload of ours runs, on a real or a simulated device.
+    Live,
+    /// Another process is watched: there is no workload to choose, only a trace level.
+    Watch,
+    /// A recording is played.
+    Replay,
+}
+
+/// One line of the workload menu.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Name as in [`Settings::workload`].
+    pub name: String,
+    /// Short title for the list.
+    pub title: String,
+    /// The question that it answers.
+    pub question: String,
+    /// Whether this machine can run it, else why not.
+    pub available: Can,
+    /// Smallest and largest footprint that + and − may ask for.
+    pub size: (Bytes, Bytes),
+}
+
+/// Everything that the UI is started with.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// What the events come from.
+    pub mode: Mode,
+    /// The menu, in order; empty when there is nothing to choose.
+    pub workloads: Vec<Entry>,
+    /// The settings that the source was started with.
+    pub settings: Settings,
+    /// Free GPU memory at the start: a larger footprint oversubscribes it. `None` if unknown.
+    pub vram_free: Option<Bytes>,
+    /// Whether a footprint above `vram_free` may be asked for, after a confirmation.
+    pub oversubscription: bool,
+    /// Whether a recording runs from the start.
+    pub recording: bool,
+    /// Colours and glyphs.
+    pub theme: Theme,
+}
+
+impl Setup {
+    /// The menu entry of a workload.
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.workloads.iter().find(|entry| entry.name == name)
+    }
+}

@@ -1,0 +1,128 @@
+//! What the user has chosen to see and to do. Facts are the session's.
+
+use super::digest::Digest;
+use super::setup::Setup;
+use crate::event::{Counters, Settings};
+use crate::session::{Session, UvmPoint};
+use crate::units::{Nanos, Stamp};
+
+/// A screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Screen {
+    /// Everything on one time axis.
+    Live,
+}
+
+impl Screen {
+    /// Every screen, in the order of Tab.
+    pub const ALL: [Screen; 1] = [Screen::Live];
+
+    /// The screen after this one.
+    pub fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|screen| *screen == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()]
+    }
+}
+
+/// What lies over the screen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Overlay {
+    /// Nothing.
+    None,
+    /// The keys, from this line on.
+    Help(u16),
+    /// A footprint above free GPU memory: run it all the same?
+    Confirm(Box<Settings>),
+    /// Something failed; the line says what and what to do.
+    Error(String),
+}
+
+/// Lengths of the time window that can be chosen, seconds.
+pub const WINDOWS: [u64; 6] = [5, 10, 30, 60, 120, 300];
+/// Index of the window at the start.
+const FIRST_WINDOW: usize = 2;
+
+/// Times real time at which a recording can be played.
+pub const SPEEDS: [f64; 9] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+
+/// Choices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UiState {
+    /// The screen.
+    pub screen: Screen,
+    /// What lies over it.
+    pub overlay: Overlay,
+    /// The chosen line of the workload menu.
+    pub selected: usize,
+    /// Settings asked for; those in force are the session's.
+    pub wanted: Settings,
+    /// Index into [`WINDOWS`].
+    pub window: usize,
+    /// Logarithmic scales.
+    pub log: bool,
+    /// Peaks count from here.
+    pub peaks_from: Stamp,
+    /// Speed of a replay.
+    pub speed: f64,
+    /// Since when a recording was asked for; `None` if none is.
+    pub recording: Option<Stamp>,
+    /// An answer to the last key that could not do what it says.
+    pub hint: Option<String>,
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+}
+
+/// All that a frame is drawn from.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The facts.
+    pub session: Session,
+    /// The facts as they were when the picture was frozen; `None` while it moves.
+    pub frozen: Option<Box<Session>>,
+    /// Estimates over the runs, made now and then instead of for each frame.
+    pub digest: Digest,
+    /// Choices.
+    pub ui: UiState,
+    /// What the program was started with.
+    pub setup: Setup,
+}
+
+impl Model {
+    /// The model at the start.
+    pub fn new(setup: Setup) -> Self {
+        let selected = setup.workloads.iter().position(|e| e.name == setup.settings.workload).unwrap_or(0);
+        let ui = UiState {
+            screen: Screen::Live,
+            overlay: Overlay::None,
+            selected,
+            wanted: setup.settings.clone(),
+            window: FIRST_WINDOW,
+            log: false,
+            peaks_from: Stamp(0),
+            speed: 1.0,
+            recording: setup.recording.then_some(Stamp(0)),
+            hint: None,
+            size: (0, 0),
+        };
+        Self { session: Session::default(), frozen: None, digest: Digest::default(), ui, setup }
+    }
+
+    /// The session that is to be drawn.
+    pub fn shown(&self) -> &Session {
+        self.frozen.as_deref().unwrap_or(&self.session)
+    }
+
+    /// Length of the time window.
+    pub fn window(&self) -> Nanos {
+        Nanos(WINDOWS.get(self.ui.window).copied().unwrap_or(30) * 1_000_000_000)
+    }
+
+    /// For how long neither the pass under way nor the driver's counts have moved, by the other events' time; `None` if no
+    /// pass is under way.
+    pub fn silence(&self) -> Option<Nanos> {
+        let (_, _, began) = self.session.runs.under_way?;
+        let moved = |point: &&UvmPoint| point.counters.is_some_and(|counters| counters != Counters::default());
+        let sign = self.session.uvm.points.since(began).filter(moved).last().map_or(began, |point| point.at);
+        Some(self.session.now.since(sign))
+    }
+}

@@ -1,0 +1,182 @@
+//! The only place where the model changes: a message in, perhaps a request to the source out.
+
+use super::keys::{self, Action};
+use super::setup::Mode;
+use super::settings;
+use super::state::{Model, Overlay, SPEEDS, WINDOWS};
+use super::view;
+use crate::event::{Body, Control, Event, Outcome, RunEvent};
+use ratatui::crossterm::event::KeyEvent;
+use std::path::PathBuf;
+
+/// Lines that a turn of the wheel or an arrow moves the help by.
+const HELP_STEP: u16 = 1;
+
+/// Something happened.
+#[derive(Clone, Debug)]
+pub enum Msg {
+    /// A fact arrived.
+    Event(Box<Event>),
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// The left button was pressed.
+    Click {
+        /// Column, from 0.
+        column: u16,
+        /// Row, from 0.
+        row: u16,
+    },
+    /// The wheel turned: negative is up.
+    Scroll(i32),
+    /// The terminal has another size.
+    Resized,
+}
+
+/// Takes in one message. `Control::Stop` means that the user wants to leave.
+pub fn update(model: &mut Model, msg: Msg) -> Option<Control> {
+    match msg {
+        Msg::Event(event) => {
+            take_in(model, &event);
+            None
+        }
+        Msg::Key(key) => keys::action(&key).and_then(|action| act(model, action)),
+        Msg::Click { column, row } => click(model, column, row),
+        Msg::Scroll(by) => act(model, if by < 0 { Action::Previous } else { Action::Next }),
+        Msg::Resized => None,
+    }
+}
+
+fn take_in(model: &mut Model, event: &Event) {
+    model.session.apply(event);
+    match &event.body {
+        Body::Run(RunEvent::PassEnded(_) | RunEvent::Started(_)) => model.digest.refresh(&model.session),
+        Body::Run(RunEvent::Ended { outcome: Outcome::Failed(why), .. }) => {
+            model.ui.overlay = Overlay::Error(why.clone());
+        }
+        _ => {}
+    }
+}
+
+fn click(model: &mut Model, column: u16, row: u16) -> Option<Control> {
+    if model.ui.overlay != Overlay::None {
+        return None;
+    }
+    view::hit(model, column, row).and_then(|action| act(model, action))
+}
+
+/// Does what a key or a click asks for.
+pub fn act(model: &mut Model, action: Action) -> Option<Control> {
+    model.ui.hint = None;
+    if action == Action::Quit {
+        return Some(Control::Stop);
+    }
+    match std::mem::replace(&mut model.ui.overlay, Overlay::None) {
+        Overlay::None => {}
+        Overlay::Help(line) => return help(model, action, line),
+        Overlay::Confirm(settings) => return confirm(model, action, settings),
+        Overlay::Error(_) if matches!(action, Action::Enter | Action::Back | Action::Help) => return None,
+        Overlay::Error(_) => {}
+    }
+    if !keys::works(action, model.setup.mode) {
+        return None;
+    }
+    match action {
+        Action::Pause => Some(Control::Pause(!model.session.runs.paused)),
+        Action::Previous => choose(model, model.ui.selected.saturating_sub(1)),
+        Action::Next => choose(model, model.ui.selected + 1),
+        Action::Enter => settings::run(model, model.ui.selected),
+        Action::RunNumber(n) => settings::run(model, n),
+        Action::Prefetch => settings::prefetch(model),
+        Action::Advice => settings::advice(model),
+        Action::Memory => settings::memory(model),
+        Action::Trace => settings::trace(model),
+        Action::Bigger => settings::resize(model, true),
+        Action::Smaller => settings::resize(model, false),
+        Action::Slower => speed(model, false),
+        Action::Faster => speed(model, true),
+        Action::Record => record(model),
+        Action::Back => Some(Control::Stop),
+        other => {
+            look(model, other);
+            None
+        }
+    }
+}
+
+/// Actions that change only what is seen.
+fn look(model: &mut Model, action: Action) {
+    let ui = &mut model.ui;
+    match action {
+        Action::Freeze => {
+            model.frozen = match model.frozen {
+                None => Some(Box::new(model.session.clone())),
+                Some(_) => None,
+            };
+        }
+        Action::LogScale => ui.log = !ui.log,
+        Action::ZoomIn => ui.window = ui.window.saturating_sub(1),
+        Action::ZoomOut => ui.window = (ui.window + 1).min(WINDOWS.len() - 1),
+        Action::ResetPeaks => ui.peaks_from = model.session.now,
+        Action::Show(screen) => ui.screen = screen,
+        Action::NextScreen => ui.screen = ui.screen.next(),
+        Action::Help => ui.overlay = Overlay::Help(0),
+        _ => {}
+    }
+}
+
+fn choose(model: &mut Model, at: usize) -> Option<Control> {
+    model.ui.selected = at.min(model.setup.workloads.len().saturating_sub(1));
+    None
+}
+
+fn help(model: &mut Model, action: Action, line: u16) -> Option<Control> {
+    model.ui.overlay = match action {
+        Action::Previous => Overlay::Help(line.saturating_sub(HELP_STEP)),
+        Action::Next => Overlay::Help((line + HELP_STEP).min(view::help_lines(model.setup.mode))),
+        Action::Back | Action::Help | Action::Enter => Overlay::None,
+        _ => Overlay::Help(line),
+    };
+    None
+}
+
+fn confirm(model: &mut Model, action: Action, settings: Box<crate::event::Settings>) -> Option<Control> {
+    match action {
+        Action::Enter => {
+            model.ui.wanted = (*settings).clone();
+            Some(Control::Run(*settings))
+        }
+        Action::Back => None,
+        _ => {
+            model.ui.overlay = Overlay::Confirm(settings);
+            None
+        }
+    }
+}
+
+fn speed(model: &mut Model, faster: bool) -> Option<Control> {
+    let next = if faster {
+        SPEEDS.iter().copied().find(|s| *s > model.ui.speed * 1.001)
+    } else {
+        SPEEDS.iter().rev().copied().find(|s| *s < model.ui.speed * 0.999)
+    };
+    model.ui.speed = next?;
+    Some(Control::Speed(model.ui.speed))
+}
+
+/// Starts a recording named after the session's start and the moment within it, or ends the one under way.
+fn record(model: &mut Model) -> Option<Control> {
+    if model.setup.mode == Mode::Replay {
+        return None;
+    }
+    if model.ui.recording.take().is_some() {
+        model.ui.hint = Some("recording ended".to_owned());
+        return Some(Control::Record(None));
+    }
+    let now = model.session.now;
+    let started = model.session.header.as_ref().map_or("session", |h| h.started.as_str());
+    let safe: String = started.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '.' }).collect();
+    let path = PathBuf::from(format!("umtop-{safe}+{:.0}s.umr", now.seconds()));
+    model.ui.recording = Some(now);
+    model.ui.hint = Some(format!("recording to {}", path.display()));
+    Some(Control::Record(Some(path)))
+}

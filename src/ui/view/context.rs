@@ -1,0 +1,237 @@
+//! What every panel is drawn from, and what all panels share: styles, the time axis, frames with titles.
+
+use crate::event::TraceLevel;
+use crate::session::{Session, UvmPoint};
+use crate::ui::state::Model;
+use crate::ui::theme::{Role, Theme};
+use crate::ui::widget::chart::{Curve, DOTS_X, TimeChart, Together};
+use crate::ui::widget::scale::{Scale, highest};
+use crate::units::{Nanos, Stamp};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+/// Columns left of each plot for the labels of its axis.
+pub const GUTTER: u16 = 9;
+/// Figures in titles are means over this long.
+pub const FIGURE: Nanos = Nanos::millis(1_000);
+
+/// The time axis that all charts share. Its edges lie at whole columns, so that a curve moves and does not shimmer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Axis {
+    /// Left edge, or the session's start if that is later.
+    pub from: Stamp,
+    /// Right edge, within a column after the newest event.
+    pub to: Stamp,
+    /// Time that a column of dots stands for.
+    pub step: Nanos,
+    /// Columns of dots.
+    pub columns: usize,
+}
+
+impl Axis {
+    /// The axis of `window` up to `now` over a plot of this width.
+    pub fn new(now: Stamp, window: Nanos, width: u16) -> Self {
+        let columns = usize::from(width.max(1)) * DOTS_X;
+        let step = (window.0 / columns as u64).max(1);
+        let to = now.0.div_ceil(step) * step;
+        Self { from: Stamp(to.saturating_sub(step * columns as u64)), to: Stamp(to), step: Nanos(step), columns }
+    }
+
+    /// Columns between `from` and `to`: fewer than all while the session is younger than the window.
+    pub fn filled(&self) -> usize {
+        ((self.to.since(self.from).0 / self.step.0) as usize).min(self.columns)
+    }
+
+    /// Values of the filled columns, with nothing before them.
+    pub fn padded(&self, values: Vec<Option<f64>>) -> Vec<Option<f64>> {
+        let mut all = vec![None; self.columns.saturating_sub(values.len())];
+        all.extend(values);
+        all
+    }
+
+    /// The column of a moment; `None` if it is not on the axis.
+    pub fn column(&self, at: Stamp) -> Option<usize> {
+        let column = (at.0.checked_sub(self.from.0)? / self.step.0) as usize;
+        (column < self.filled()).then(|| self.columns - self.filled() + column)
+    }
+}
+
+/// What a panel is drawn from.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// Everything.
+    pub model: &'a Model,
+    /// The session to draw: the live one, or the frozen one.
+    pub session: &'a Session,
+    /// Styles and glyphs.
+    pub theme: Theme,
+    /// The common time axis.
+    pub axis: Axis,
+}
+
+/// One chart, before it is placed.
+pub struct Plot<'a> {
+    /// Curves.
+    pub curves: Vec<(Role, Vec<Option<f64>>)>,
+    /// How they share the plot.
+    pub together: Together,
+    /// Least end of the value axis.
+    pub floor: f64,
+    /// A value to draw a line at.
+    pub ceiling: Option<f64>,
+    /// Writes a value of the axis.
+    pub label: &'a dyn Fn(f64) -> String,
+}
+
+impl<'a> Context<'a> {
+    /// Text in a role.
+    pub fn span(&self, role: Role, text: impl Into<String>) -> Span<'static> {
+        Span::styled(text.into(), self.theme.style(role))
+    }
+
+    /// A label and its figure, for a title: `HtoD  6.1`.
+    pub fn figure(&self, role: Role, label: &str, value: &str) -> Line<'static> {
+        Line::from(vec![self.span(role, format!("{label} ")), self.span(Role::Value, value)])
+    }
+
+    /// A horizontal part of a frame with a title at its left and as many of `parts` as fit at its right.
+    pub fn rule(&self, row: Rect, corners: (&str, &str), title: Line, parts: &[Line], buf: &mut Buffer) {
+        let border = self.theme.style(Role::Border);
+        let width = usize::from(row.width);
+        buf.set_stringn(row.x, row.y, self.theme.pick("─", "-").repeat(width), width, border);
+        buf.set_stringn(row.x, row.y, corners.0, 1, border);
+        buf.set_stringn(row.right().saturating_sub(1), row.y, corners.1, 1, border);
+        let room = width.saturating_sub(4);
+        let title_width = title.width().min(room);
+        let mut used = title_width;
+        let fitting: Vec<&Line> = parts
+            .iter()
+            .take_while(|part| {
+                used += part.width() + 2;
+                used + 1 <= room
+            })
+            .collect();
+        if title_width > 0 {
+            let mut padded = title;
+            padded.spans.insert(0, Span::raw(" "));
+            padded.spans.push(Span::raw(" "));
+            buf.set_line(row.x + 1, row.y, &padded, row.width.saturating_sub(2));
+        }
+        let wide: usize = fitting.iter().map(|part| part.width() + 2).sum();
+        let mut x = row.right().saturating_sub(1 + wide as u16);
+        for part in fitting {
+            let mut padded = part.clone();
+            padded.spans.insert(0, Span::raw(" "));
+            padded.spans.push(Span::raw(" "));
+            buf.set_line(x, row.y, &padded, row.right() - x);
+            x += part.width() as u16 + 2;
+        }
+    }
+
+    /// The corners of a rule: `top`, else one between panels.
+    pub fn corners(&self, top: bool) -> (&'static str, &'static str) {
+        match (self.theme.ascii(), top) {
+            (true, _) => ("+", "+"),
+            (false, true) => ("┌", "┐"),
+            (false, false) => ("├", "┤"),
+        }
+    }
+
+    /// The sides of a frame, all rows.
+    pub fn sides(&self, area: Rect, buf: &mut Buffer) {
+        let border = self.theme.style(Role::Border);
+        for y in area.top()..area.bottom() {
+            for x in [area.left(), area.right().saturating_sub(1)] {
+                buf.set_stringn(x, y, self.theme.pick("│", "|"), 1, border);
+            }
+        }
+    }
+
+    /// A chart with its labels, over the common time axis.
+    pub fn plot(&self, area: Rect, plot: &Plot, buf: &mut Buffer) {
+        let top = match plot.together {
+            Together::Overlaid => highest(plot.curves.iter().map(|(_, values)| values.as_slice())),
+            Together::Stacked => (0..self.axis.columns)
+                .map(|i| plot.curves.iter().filter_map(|(_, values)| values.get(i).copied().flatten()).sum())
+                .fold(0.0, f64::max),
+        };
+        let scale = Scale::fitting(top, plot.floor, self.model.ui.log);
+        let markers = self.markers();
+        let chart = TimeChart {
+            curves: plot
+                .curves
+                .iter()
+                .map(|(role, values)| Curve { values, style: self.theme.style(*role) })
+                .collect(),
+            together: plot.together,
+            scale,
+            markers: &markers,
+            marker_style: self.theme.style(Role::Marker),
+            ceiling: plot.ceiling,
+            quiet_style: self.theme.style(Role::Border),
+            ascii: self.theme.ascii(),
+        };
+        self.gutter(area, &(plot.label)(scale.max), buf);
+        chart.render(Context::plot_area(area), buf);
+    }
+
+    /// A panel's content right of the labels.
+    pub fn plot_area(area: Rect) -> Rect {
+        Rect { x: area.x + GUTTER.min(area.width), width: area.width.saturating_sub(GUTTER), ..area }
+    }
+
+    /// A line instead of a chart that cannot be drawn.
+    pub fn instead(&self, area: Rect, text: &str, buf: &mut Buffer) {
+        let y = area.y + area.height.saturating_sub(1) / 2;
+        let plot = Context::plot_area(area);
+        buf.set_stringn(plot.x, y, text, usize::from(plot.width), self.theme.style(Role::Dim));
+    }
+
+    /// A remark in the upper right corner of a chart, where there is room for one.
+    pub fn remark(&self, area: Rect, text: &str, buf: &mut Buffer) {
+        let width = text.chars().count() as u16;
+        if width + 2 <= area.width.saturating_sub(GUTTER) {
+            let x = area.right() - width;
+            buf.set_stringn(x, area.y, text, usize::from(width), self.theme.style(Role::Dim));
+        }
+    }
+
+    /// The trace level in force.
+    pub fn level(&self) -> TraceLevel {
+        let told = self.session.uvm.points.last().map(|point| point.level);
+        told.or_else(|| self.session.runs.current().map(|run| run.start.trace)).unwrap_or(TraceLevel::Off)
+    }
+
+    /// A figure of the driver's windows over the time axis.
+    pub fn uvm(&self, of: impl Fn(&UvmPoint) -> Option<f64>) -> Vec<Option<f64>> {
+        self.axis.padded(self.session.uvm.points.means(self.axis.from, self.axis.to, self.axis.filled(), of))
+    }
+
+    /// The mean of a figure of the driver's windows over the newest [`FIGURE`].
+    pub fn uvm_now(&self, of: impl Fn(&UvmPoint) -> Option<f64>) -> Option<f64> {
+        let (from, to) = self.newest();
+        self.session.uvm.points.means(from, to, 1, of).first().copied().flatten()
+    }
+
+    /// The newest [`FIGURE`] of time.
+    pub fn newest(&self) -> (Stamp, Stamp) {
+        let to = self.session.now;
+        (Stamp(to.0.saturating_sub(FIGURE.0)), to)
+    }
+
+    /// Columns at which settings changed.
+    pub fn markers(&self) -> Vec<usize> {
+        self.session.runs.markers.iter().filter_map(|marker| self.axis.column(marker.at)).collect()
+    }
+
+    fn gutter(&self, area: Rect, top: &str, buf: &mut Buffer) {
+        let dim = self.theme.style(Role::Dim);
+        let width = usize::from(GUTTER.min(area.width).saturating_sub(1));
+        buf.set_stringn(area.x, area.y, format!("{top:>width$}"), width, dim);
+        if area.height > 1 {
+            buf.set_stringn(area.x, area.bottom() - 1, format!("{:>width$}", 0), width, dim);
+        }
+    }
+}

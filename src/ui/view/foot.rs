@@ -1,0 +1,124 @@
+//! What stands below the charts: the time axis, the sentence, the footer.
+
+use super::context::Context;
+use crate::event::Level;
+use crate::session::story;
+use crate::ui::keys::{self, Action, Footer, Row};
+use crate::ui::theme::Role;
+use crate::units::Nanos;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+/// A notice is shown for this long, then the story goes on.
+const NOTICE_LASTS: Nanos = Nanos::millis(10_000);
+/// A pass that is silent for longer than this is spoken of.
+const SILENCE: Nanos = Nanos::millis(5_000);
+
+/// Draws the labels of the time axis, and what changed at the markers.
+pub fn axis(cx: &Context, row: Rect, buf: &mut Buffer) {
+    let plot = Context::plot_area(row);
+    let dim = cx.theme.style(Role::Dim);
+    let window = cx.model.window().0 / 1_000_000_000;
+    let mut put = |x: u16, text: &str, role: Role| {
+        let room = usize::from(plot.right().saturating_sub(x));
+        buf.set_stringn(x, plot.y, text, room, cx.theme.style(role));
+    };
+    let now = if cx.model.frozen.is_some() { "frozen" } else { "now" };
+    for quarter in 0..4u16 {
+        let text = format!("{}{:.3} s", cx.theme.pick("−", "-"), window as f64 * f64::from(4 - quarter) / 4.0);
+        let text = text.replace(".000", "").replace("00 s", " s");
+        put(plot.x + (u32::from(plot.width) * u32::from(quarter) / 4) as u16, &text, Role::Dim);
+    }
+    let last = plot.right().saturating_sub(now.len() as u16);
+    for marker in &cx.session.runs.markers {
+        if let Some(column) = cx.axis.column(marker.at) {
+            let x = plot.x + (column / 2) as u16;
+            put(x, &format!("{} {} ", cx.theme.pick("└", "'"), marker.text), Role::Marker);
+        }
+    }
+    buf.set_stringn(last.saturating_sub(1), plot.y, format!(" {now}"), now.len() + 1, dim);
+}
+
+/// The sentence at the foot of the charts: an answer to a key, silence, a fresh notice, or what the newest pass shows.
+pub fn sentence(cx: &Context) -> (Role, String) {
+    if let Some(hint) = &cx.model.ui.hint {
+        return (Role::Key, hint.clone());
+    }
+    if let Some(silent) = cx.model.silence().filter(|silent| *silent > SILENCE) {
+        let pass = cx.session.runs.under_way.map_or(0, |(_, index, _)| index + 1);
+        let seconds = silent.0 / 1_000_000_000;
+        return (Role::Error, format!("no answer from the driver for {seconds} s (pass {pass} is under way)"));
+    }
+    if let Some((at, notice)) = cx.session.last_notice()
+        && cx.session.now.since(*at) < NOTICE_LASTS
+    {
+        let role = match notice.level {
+            Level::Info => Role::Text,
+            Level::Warning => Role::Warning,
+            Level::Error => Role::Error,
+        };
+        return (role, format!("{}: {}", notice.source, notice.text));
+    }
+    let question = || cx.model.setup.entry(&cx.model.ui.wanted.workload).map(|entry| entry.question.clone());
+    (Role::Value, story(cx.session).or_else(question).unwrap_or_default())
+}
+
+/// The foot of the charts' frame, with the sentence.
+pub fn rule(cx: &Context, row: Rect, buf: &mut Buffer) {
+    let (role, mut text) = sentence(cx);
+    let room = usize::from(row.width.saturating_sub(5));
+    if text.chars().count() > room {
+        text = text.chars().take(room.saturating_sub(1)).collect();
+        text.push_str(cx.theme.pick("…", "~"));
+    }
+    let corners = if cx.theme.ascii() { ("+", "+") } else { ("└", "┘") };
+    cx.rule(row, corners, Line::from(cx.span(role, text)), &[], buf);
+}
+
+/// The footer's rows that fit, each with its column: those that must be there, the others while there is room.
+fn fitting(cx: &Context, width: u16) -> Vec<(u16, &'static Row)> {
+    let rows: Vec<&Row> = keys::rows(cx.model.setup.mode).filter(|row| row.footer != Footer::Never).collect();
+    let wide = |row: &Row| (shown(cx, row).chars().count() + row.label.len() + 3) as u16;
+    let mut room = width.saturating_sub(1);
+    for row in rows.iter().filter(|row| row.footer == Footer::Always) {
+        room = room.saturating_sub(wide(row));
+    }
+    let mut x = 1;
+    let mut placed = Vec::new();
+    for row in rows {
+        let width = wide(row);
+        if row.footer == Footer::IfRoom {
+            if width > room {
+                continue;
+            }
+            room -= width;
+        }
+        placed.push((x, row));
+        x += width;
+    }
+    placed
+}
+
+/// Draws the footer.
+pub fn footer(cx: &Context, area: Rect, buf: &mut Buffer) {
+    for (x, row) in fitting(cx, area.width) {
+        let line = Line::from(vec![
+            cx.span(Role::Key, shown(cx, row)),
+            cx.span(Role::Dim, format!(" {}", row.label)),
+        ]);
+        let x = area.x.saturating_add(x);
+        buf.set_line(x, area.y, &line, area.right().saturating_sub(x));
+    }
+}
+
+/// What a click into the footer does: the row's first key.
+pub fn at(cx: &Context, area: Rect, column: u16) -> Option<Action> {
+    let placed = fitting(cx, area.width);
+    let (_, row) = placed.iter().rev().find(|(x, _)| area.x + x <= column)?;
+    row.keys.first().map(|(_, action)| *action)
+}
+
+fn shown(cx: &Context, row: &Row) -> &'static str {
+    if cx.theme.ascii() { row.ascii } else { row.shown }
+}

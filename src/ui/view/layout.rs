@@ -1,0 +1,153 @@
+//! Where everything goes: a pure function of the terminal's size and of the mode.
+
+use crate::ui::setup::Mode;
+use ratatui::layout::Rect;
+
+/// The least terminal.
+pub const LEAST: (u16, u16) = (60, 18);
+/// From this width on the workload column is shown; below it the settings are one line.
+const COLUMN_FROM: u16 = 76;
+/// Rows of the settings below their rule.
+pub const SETTINGS: u16 = 5;
+
+/// A chart over the common time axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Panel {
+    /// Traffic of the link.
+    Pcie,
+    /// What the driver moved.
+    Migrated,
+    /// Page faults.
+    Faults,
+    /// Memory of the card.
+    Vram,
+    /// Time per pass.
+    Passes,
+}
+
+/// Panels from top to bottom: rows that they need, and their share of what is left.
+const PANELS: [(Panel, u16, u16); 5] = [
+    (Panel::Pcie, 2, 4),
+    (Panel::Migrated, 2, 4),
+    (Panel::Faults, 2, 3),
+    (Panel::Vram, 1, 1),
+    (Panel::Passes, 2, 3),
+];
+
+/// What gives way first when there is no room; the time axis's labels go before all of them.
+const DROPPED: [Panel; 4] = [Panel::Vram, Panel::Faults, Panel::Passes, Panel::Migrated];
+
+/// The screen, divided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// One row.
+    pub header: Rect,
+    /// The workload column, frame included.
+    pub column: Option<Rect>,
+    /// The settings in one row, where there is no column.
+    pub strip: Option<Rect>,
+    /// The charts, frame included.
+    pub charts: Rect,
+    /// Each panel's content with its rule as the row above; without side borders.
+    pub panels: Vec<(Panel, Rect)>,
+    /// Labels of the time axis.
+    pub axis: Option<Rect>,
+    /// One row.
+    pub footer: Rect,
+}
+
+/// Divides the screen; `None` if it is too small.
+pub fn layout(area: Rect, mode: Mode) -> Option<Layout> {
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        return None;
+    }
+    let row = |y: u16| Rect::new(area.x, y, area.width, 1);
+    let mut body = Rect::new(area.x, area.y + 1, area.width, area.height - 2);
+    let with_column = mode == Mode::Live && area.width >= COLUMN_FROM;
+    let (mut column, mut strip) = (None, None);
+    if with_column {
+        let width = (area.width / 4).clamp(23, 34);
+        column = Some(Rect { width, ..body });
+        body = Rect { x: body.x + width, width: body.width - width, ..body };
+    } else {
+        strip = Some(row(body.y));
+        body = Rect { y: body.y + 1, height: body.height - 1, ..body };
+    }
+    let (panels, axis) = stack(body);
+    Some(Layout {
+        header: row(area.y),
+        column,
+        strip,
+        charts: body,
+        panels,
+        axis,
+        footer: row(area.bottom() - 1),
+    })
+}
+
+fn stack(body: Rect) -> (Vec<(Panel, Rect)>, Option<Rect>) {
+    let mut shown = PANELS.to_vec();
+    let mut axis = true;
+    let need = |shown: &[(Panel, u16, u16)], axis: bool| -> u16 {
+        shown.iter().map(|(_, least, _)| least + 1).sum::<u16>() + 1 + u16::from(axis)
+    };
+    let mut drops = DROPPED.iter();
+    while need(&shown, axis) > body.height {
+        if axis {
+            axis = false;
+        } else if let Some(drop) = drops.next() {
+            shown.retain(|(panel, _, _)| panel != drop);
+        } else {
+            return (Vec::new(), None);
+        }
+    }
+    let mut spare = body.height - need(&shown, axis);
+    let mut weights: u16 = shown.iter().map(|(_, _, weight)| weight).sum();
+    let mut y = body.y;
+    let mut panels = Vec::new();
+    for (panel, least, weight) in shown {
+        let more = (f32::from(spare) * f32::from(weight) / f32::from(weights)).round() as u16;
+        spare -= more;
+        weights -= weight;
+        let height = least + more;
+        panels.push((panel, Rect::new(body.x + 1, y + 1, body.width - 2, height)));
+        y += height + 1;
+    }
+    let axis = axis.then(|| Rect::new(body.x + 1, y, body.width - 2, 1));
+    (panels, axis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn everything_lies_within_the_screen_and_apart(width in 1u16..400, height in 1u16..120) {
+            let area = Rect::new(0, 0, width, height);
+            for mode in [Mode::Live, Mode::Watch, Mode::Replay] {
+                let Some(l) = layout(area, mode) else {
+                    prop_assert!(width < LEAST.0 || height < LEAST.1);
+                    continue;
+                };
+                let mut rects: Vec<Rect> = l.panels.iter().map(|(_, rect)| *rect).collect();
+                rects.extend([l.header, l.footer]);
+                rects.extend([l.column, l.strip, l.axis].into_iter().flatten());
+                for (i, a) in rects.iter().enumerate() {
+                    prop_assert_eq!(a.intersection(area), *a);
+                    prop_assert!(!a.is_empty());
+                    prop_assert!(rects[i + 1..].iter().all(|b| a.intersection(*b).is_empty()));
+                }
+                prop_assert_eq!(l.panels.iter().map(|(_, r)| r.height + 1).sum::<u16>() + 1 + u16::from(l.axis.is_some()), l.charts.height);
+            }
+        }
+    }
+
+    #[test]
+    fn the_smallest_screen_keeps_every_chart() {
+        let l = layout(Rect::new(0, 0, 60, 18), Mode::Live).unwrap();
+        assert_eq!((l.panels.len(), l.axis, l.column), (5, None, None));
+        assert!(layout(Rect::new(0, 0, 80, 24), Mode::Live).unwrap().column.is_some());
+    }
+}

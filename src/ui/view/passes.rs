@@ -1,0 +1,107 @@
+//! How long each pass took, where its time went, and how that compares with before.
+
+use super::context::{Axis, Context, Plot};
+use crate::event::{Pass, Phase};
+use crate::session::{Run, phase_ns};
+use crate::stats::Estimate;
+use crate::ui::theme::Role;
+use crate::ui::widget::chart::Together;
+use crate::units::{Nanos, Stamp};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+/// Draws the panel below its rule.
+pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
+    let mut parts = Vec::new();
+    if let Some(now) = &cx.model.digest.now {
+        parts.push(cx.figure(Role::Pass, "median", &estimate(now)));
+        parts.extend(compared(cx));
+    }
+    if let Some(pass) = cx.session.runs.last_pass() {
+        parts.push(phases(cx, pass));
+    }
+    let title = Line::from(vec![cx.span(Role::Title, "Time per pass")]);
+    cx.rule(rule, cx.corners(false), title, &parts, buf);
+    let curves = vec![(Role::Pass, history(cx, false)), (Role::Warmup, history(cx, true))];
+    if curves.iter().all(|(_, values)| values.iter().all(Option::is_none)) {
+        return cx.instead(area, "no pass has ended yet", buf);
+    }
+    let label = |value: f64| Nanos(value as u64).to_string().replace(".00", "").replace(".0 ", " ");
+    cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 1e3, ceiling: before(cx), label: &label }, buf);
+}
+
+fn estimate(estimate: &Estimate) -> String {
+    let time = |ns: f64| Nanos(ns.max(0.0) as u64).to_string();
+    let median = time(estimate.median);
+    match estimate.interval {
+        Some((low, high)) => format!("{median} [{} – {}] n {}", time(low), time(high), estimate.n),
+        None => format!("{median} n {}", estimate.n),
+    }
+}
+
+fn before(cx: &Context) -> Option<f64> {
+    cx.model.digest.before.as_ref().map(|(estimate, _)| estimate.median)
+}
+
+/// The median against that of the run before, in words; nothing is claimed within 5 %.
+fn compared(cx: &Context) -> Option<Line<'static>> {
+    let ratio = cx.model.digest.ratio()?;
+    let (role, text) = match ratio {
+        r if r > 1.05 => (Role::Error, format!("{r:.1}× slower")),
+        r if r < 1.0 / 1.05 => (Role::Good, format!("{:.1}× faster", 1.0 / r)),
+        _ => (Role::Dim, "as before".to_owned()),
+    };
+    Some(Line::from(vec![cx.span(role, text)]))
+}
+
+fn phases(cx: &Context, pass: &Pass) -> Line<'static> {
+    let mut spans = Vec::new();
+    for phase in Phase::ALL {
+        if let Some(ns) = phase_ns(pass, phase) {
+            spans.push(cx.span(Role::Dim, format!("{}{} ", if spans.is_empty() { "" } else { "  " }, name(phase))));
+            spans.push(cx.span(Role::Text, Nanos(ns).to_string()));
+        }
+    }
+    Line::from(spans)
+}
+
+fn name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::CpuWrite => "CPU write",
+        Phase::CpuUpdate => "CPU update",
+        Phase::MoveToGpu => "move to GPU",
+        Phase::Kernel => "kernel",
+        Phase::MoveToCpu => "move to CPU",
+        Phase::CpuRead => "CPU read",
+    }
+}
+
+/// The newest pass in each column; a pass fills the columns of its whole duration.
+fn history(cx: &Context, warmups: bool) -> Vec<Option<f64>> {
+    let axis = &cx.axis;
+    let mut columns = vec![None; axis.columns];
+    for run in cx.session.runs.runs.iter().rev() {
+        fill(axis, run, warmups, &mut columns);
+        if run.at < axis.from {
+            break;
+        }
+    }
+    columns
+}
+
+fn fill(axis: &Axis, run: &Run, warmups: bool, columns: &mut [Option<f64>]) {
+    for (end, pass) in run.passes.iter().rev().take_while(|(end, _)| *end >= axis.from) {
+        let lasted: u64 = pass.phases.iter().map(|phase| phase.host.0).sum();
+        let began = Stamp(end.0.saturating_sub(lasted)).max(axis.from);
+        let (Some(first), Some(last)) = (axis.column(began), axis.column(*end).or_else(|| axis.columns.checked_sub(1)))
+        else {
+            continue;
+        };
+        if pass.warmup == warmups {
+            for column in columns.iter_mut().take(last + 1).skip(first).filter(|column| column.is_none()) {
+                *column = Some(pass.timed.0 as f64);
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Traffic of the link, by direction.
+
+use super::context::{Context, Plot};
+use crate::event::Metric;
+use crate::session::Sampled;
+use crate::ui::theme::Role;
+use crate::ui::widget::chart::Together;
+use crate::units::{Stamp, gb_per_s};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+/// Bytes per second that a lane carries after line coding, by PCIe generation from 1: 2.5 and 5 GT/s with 8b/10b,
+/// 8, 16 and 32 GT/s with 128b/130b, 64 GT/s in flits of 242 useful bytes in 256.
+const LANE: [f64; 6] = [0.25e9, 0.5e9, 0.9846e9, 1.9692e9, 3.9385e9, 7.5625e9];
+
+/// Draws the panel below its rule.
+pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
+    let (down, up) = (cx.session.metric(Metric::PcieHtoD), cx.session.metric(Metric::PcieDtoH));
+    let ceiling = ceiling(cx);
+    let mut parts = vec![
+        cx.figure(Role::HtoD, "HtoD", &format!("{:>5}", now(cx, down))),
+        cx.figure(Role::DtoH, "DtoH", &format!("{:>5}", now(cx, up))),
+    ];
+    if let Some(peak) = peak(cx, [down, up]) {
+        parts.push(cx.figure(Role::Dim, "peak", &gb_per_s(peak)));
+    }
+    if let Some(ceiling) = ceiling {
+        parts.push(cx.figure(Role::Dim, "link", &gb_per_s(ceiling)));
+    }
+    cx.rule(rule, cx.corners(true), title(cx, down), &parts, buf);
+    if down.or(up).is_none() {
+        return cx.instead(area, "no probe has read the link yet", buf);
+    }
+    let curves = vec![(Role::HtoD, history(cx, down)), (Role::DtoH, history(cx, up))];
+    let silent = curves.iter().all(|(_, values)| values.iter().all(Option::is_none));
+    if let Some(why) = down.and_then(|sampled| sampled.absent.as_ref()).filter(|_| silent) {
+        return cx.instead(area, &why.to_string(), buf);
+    }
+    let label = |value: f64| format!("{} GB/s", short(value));
+    let plot = Plot { curves, together: Together::Overlaid, floor: 1e8, ceiling, label: &label };
+    cx.plot(area, &plot, buf);
+}
+
+/// A rate in GB/s for an axis's end, which is a round number.
+pub fn short(bytes_per_second: f64) -> String {
+    let gb = bytes_per_second / 1e9;
+    if gb >= 10.0 || (gb - gb.round()).abs() < 1e-6 { format!("{gb:.0}") } else { format!("{gb:.1}") }
+}
+
+fn title(cx: &Context, sampled: Option<&Sampled>) -> Line<'static> {
+    let mut title = vec![cx.span(Role::Title, "PCIe"), cx.span(Role::Dim, " GB/s")];
+    if let Some(sampled) = sampled {
+        let window = sampled.window.map(|w| format!(", {} ms", w.0 / 1_000_000)).unwrap_or_default();
+        title.push(cx.span(Role::Dim, format!(" ({}{window})", sampled.source)));
+    }
+    Line::from(title)
+}
+
+fn history(cx: &Context, sampled: Option<&Sampled>) -> Vec<Option<f64>> {
+    let axis = &cx.axis;
+    let Some(sampled) = sampled else { return axis.padded(Vec::new()) };
+    axis.padded(sampled.series.means(axis.from, axis.to, axis.filled(), |reading| reading.value))
+}
+
+fn now(cx: &Context, sampled: Option<&Sampled>) -> String {
+    let mean = sampled.and_then(|sampled| {
+        let (from, to) = cx.newest();
+        sampled.series.means(from, to, 1, |reading| reading.value).first().copied().flatten()
+    });
+    mean.map_or_else(|| cx.theme.pick("–", "-").to_owned(), gb_per_s)
+}
+
+fn peak(cx: &Context, directions: [Option<&Sampled>; 2]) -> Option<f64> {
+    let since: Stamp = cx.model.ui.peaks_from;
+    let readings = directions.into_iter().flatten().flat_map(|sampled| sampled.series.since(since));
+    readings.filter_map(|reading| reading.value).reduce(f64::max)
+}
+
+fn ceiling(cx: &Context) -> Option<f64> {
+    let (generation, lanes) = cx.session.header.as_ref()?.gpu.as_ref()?.link_max?;
+    let lane = LANE.get(generation.checked_sub(1)? as usize)?;
+    Some(lane * f64::from(lanes))
+}

@@ -1,0 +1,4 @@
+//! Widgets over plain slices: they know nothing of the session.
+
+pub mod chart;
+pub mod scale;

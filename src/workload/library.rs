@@ -1,0 +1,63 @@
+//! The bundled workloads, by name.
+
+use super::file::{Workload, WorkloadError};
+
+/// Every file under `workloads/`, in menu order. A test compares this list with the folder.
+const BUNDLED: [(&str, &str); 3] = [
+    ("workloads/sequential.toml", include_str!("../../workloads/sequential.toml")),
+    ("workloads/random.toml", include_str!("../../workloads/random.toml")),
+    ("workloads/ping-pong.toml", include_str!("../../workloads/ping-pong.toml")),
+];
+
+/// The workloads that can be chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Library {
+    workloads: Vec<Workload>,
+}
+
+impl Library {
+    /// The bundled ones.
+    pub fn bundled() -> Result<Self, WorkloadError> {
+        let workloads = BUNDLED.iter().map(|(file, text)| Workload::parse(file, text)).collect::<Result<_, _>>()?;
+        Ok(Self { workloads })
+    }
+
+    /// In menu order.
+    pub fn iter(&self) -> impl Iterator<Item = &Workload> {
+        self.workloads.iter()
+    }
+
+    /// By name; the error lists the names there are.
+    pub fn find(&self, name: &str) -> Result<&Workload, String> {
+        self.workloads.iter().find(|w| w.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.workloads.iter().map(|w| w.name.as_str()).collect();
+            format!("unknown workload '{name}': choose one of {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folder_is_bundled_and_reads() {
+        let mut files: Vec<String> = std::fs::read_dir("workloads")
+            .unwrap()
+            .map(|e| format!("workloads/{}", e.unwrap().file_name().to_string_lossy()))
+            .collect();
+        files.sort();
+        let mut bundled: Vec<&str> = BUNDLED.iter().map(|(f, _)| *f).collect();
+        bundled.sort_unstable();
+        assert_eq!(files, bundled);
+        for (w, (file, _)) in Library::bundled().unwrap().iter().zip(BUNDLED) {
+            assert_eq!(format!("workloads/{}.toml", w.name), file);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let error = Library::bundled().unwrap().find("quicksort").unwrap_err();
+        assert!(error.contains("'quicksort'") && error.contains("sequential, random, ping-pong"), "{error}");
+    }
+}

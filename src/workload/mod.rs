@@ -1,0 +1,16 @@
+//! Workloads: what a file says, whether this machine can run it, and how a pass is run.
+
+mod file;
+mod guard;
+mod library;
+mod pass;
+mod plan;
+
+pub use file::{Step, Workload, WorkloadError};
+pub use guard::{GuardError, check_footprint};
+pub use library::Library;
+pub use pass::{Observe, PassError, PassResult, Runner};
+pub use plan::{Plan, PlanStep, plan};
+
+#[cfg(test)]
+pub(crate) use plan::tests as plan_tests;
