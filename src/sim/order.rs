@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(order(Pattern::Strided { stride_bytes: 8192 }, 0, 8192, 3).pages, [0, 2, 4]);
         let whole = order(Pattern::Strided { stride_bytes: 8192 }, 0, 8192, 8192).pages;
         assert_eq!(whole, [0, 2, 4, 6, 1, 3, 5, 7]);
-        assert_eq!(order(Pattern::OneWarp, 0, 1024, 0).pages, []);
+        assert!(order(Pattern::OneWarp, 0, 1024, 0).pages.is_empty());
         let mut all = order(Pattern::Random { seed: 3 }, 0, 1024 * 64, 1024 * 64).pages;
         assert_ne!(all[..4], [0, 1, 2, 3]);
         all.sort_unstable();

@@ -125,6 +125,8 @@ fn what_cannot_be_done_is_refused_with_a_reason() {
         device.touch(buffer, GPU, &touch(Pattern::Sequential, n + 1, 1)).err(),
         device.touch(buffer, GPU, &touch(Pattern::Sequential, n, n + 1)).err(),
         device.touch(buffer, GPU, &touch(Pattern::Strided { stride_bytes: 6 }, n, n)).err(),
+        device.touch(buffer, GPU, &touch(Pattern::Strided { stride_bytes: 12 }, n, n)).err(),
+        device.touch(buffer, GPU, &touch(Pattern::Random { seed: 1 }, 0, 0)).err(),
         device.touch(buffer, GPU, &Touch { first: u64::MAX, ..touch(Pattern::Sequential, n, n) }).err(),
         device.alloc(MemoryKind::Managed, Bytes(0)).err(),
     ];

@@ -43,7 +43,12 @@ impl Bench {
     }
 
     pub fn touch(&mut self, on: Proc, access: Access, pattern: Pattern, count: u64) -> Span {
-        let elements = self.buffer.bytes.0 / 4;
+        let all = self.buffer.bytes.0 / 4;
+        let elements = match pattern {
+            Pattern::Strided { stride_bytes } => all - all % (stride_bytes / 4),
+            _ => all,
+        };
+        let count = count.min(elements);
         let value = Affine { mul: 1, add: 1 };
         let expect = Expect { touched: value, untouched: value, count };
         let touch = Touch { access, pattern, first: 0, elements, count, value, expect: Some(expect) };
