@@ -23,7 +23,7 @@ impl Shared {
 
 /// The simulated device. A call takes virtual time, and hardly any real time.
 pub struct SimDevice {
-    world: Shared,
+    pub(super) world: Shared,
     caps: Caps,
 }
 

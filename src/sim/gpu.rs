@@ -46,9 +46,11 @@ impl Front<'_> {
             }
             places += 1;
             faulted.push(page);
-            if pages > 1 {
+            // Half of the places fault on one page, as half of a real sweep's copies are single pages.
+            if pages > 1 && rng.below(2) == 0 {
                 let end = self.order.pages[self.next - 1];
-                let neighbours = page + 1..(page + pages).min(end + 1);
+                let length = 2 + rng.below(u64::from(pages) - 1) as u32;
+                let neighbours = page + 1..(page + length).min(end + 1);
                 faulted.extend(neighbours.filter(|&p| !ready(p)));
             }
         }
@@ -114,7 +116,8 @@ impl World {
         self.batch = self.batch.wrapping_add(1);
         let begin = self.now();
         let swing = 1.0 + self.profile.jitter.batch * self.rng.swing();
-        self.spend(self.profile.gpu_cost.batch_us * swing, BUSY);
+        let cost = self.profile.gpu_cost;
+        self.spend((cost.batch_us + cost.page_us * pages.len() as f64) * swing, BUSY);
         // A read-write kernel reads first: a page that it may not even read faults as a read.
         let wants_write = |world: &World, page| match access {
             Access::Read => false,

@@ -87,14 +87,17 @@ pub struct Simulation {
 /// # Errors
 /// If there is no such profile.
 pub fn open(profile: &str) -> Result<Simulation, SimError> {
-    let found = profile::Profile::bundled(profile)?;
-    let gpu = found.gpu_info();
-    let world = Shared::new(world::World::new(found));
-    Ok(Simulation {
+    Ok(assemble(profile, profile::Profile::bundled(profile)?))
+}
+
+fn assemble(name: &str, profile: profile::Profile) -> Simulation {
+    let gpu = profile.gpu_info();
+    let world = Shared::new(world::World::new(profile));
+    Simulation {
         device: SimDevice::new(world.clone()),
         tracer: SimTracer::new(world.clone()),
         probes: vec![Box::new(observe::CardProbe::new(world.clone())), Box::new(observe::UvmProbe::new(world))],
         gpu,
-        profile_name: profile.to_owned(),
-    })
+        profile_name: name.to_owned(),
+    }
 }

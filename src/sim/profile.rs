@@ -113,6 +113,8 @@ pub struct GpuCost {
     pub batch_us: f64,
     /// A block that is served within a batch.
     pub block_us: f64,
+    /// A page that faulted, whatever becomes of it.
+    pub page_us: f64,
     /// A copy besides its bytes.
     pub copy_us: f64,
     /// Dropping the other copy of a duplicated page.
@@ -157,9 +159,11 @@ pub struct Arrivals {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arrival {
+    /// Share of the card's threads that are under way at once.
+    pub front: f64,
     /// Places of the running front that fault in one batch.
     pub picks: usize,
-    /// Neighbouring pages that fault at each place.
+    /// Most neighbouring pages that fault at one place; half of the places have one.
     pub pages: u32,
     /// Raw records per faulted page, on average.
     pub raw_per_page: f64,

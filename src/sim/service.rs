@@ -66,7 +66,9 @@ impl World {
             };
             let target = block.target(policy, who, page, wants_write, pin);
             to.of(target.side).insert(page);
-            for (set, add) in [(&mut *duplicate, target.duplicate), (&mut *write, wants_write), (&mut *pinned, pin.is_some())] {
+            for (set, add) in
+                [(&mut *duplicate, target.duplicate), (&mut *write, wants_write), (&mut *pinned, pin.is_some())]
+            {
                 if add {
                     set.insert(page);
                 }
@@ -85,7 +87,13 @@ impl World {
                 if policy.read_mostly && side == who {
                     duplicate |= fetched;
                 }
-                self.settle(id, &mut block, policy, who, &Move { to: side, faulted, fetched, duplicate, write, pinned });
+                self.settle(
+                    id,
+                    &mut block,
+                    policy,
+                    who,
+                    &Move { to: side, faulted, fetched, duplicate, write, pinned },
+                );
             }
         }
         self.put(id, block);

@@ -25,12 +25,14 @@ fn check(buffer: Buffer, touch: &Touch) -> Result<(), DeviceError> {
     if end.is_none_or(|end| end > buffer.bytes.0 / ELEMENT) {
         return misuse(format!("the touch goes beyond the buffer's {}", buffer.bytes));
     }
-    if touch.count > touch.elements {
-        return misuse("a touch visits each element once at most");
+    if touch.elements == 0 || touch.count > touch.elements {
+        return misuse(format!("cannot make {} accesses to {} elements", touch.count, touch.elements));
     }
+    let divides =
+        |bytes: u64| bytes > 0 && bytes.is_multiple_of(ELEMENT) && touch.elements.is_multiple_of(bytes / ELEMENT);
     match touch.pattern {
-        Pattern::Strided { stride_bytes } if stride_bytes == 0 || stride_bytes % ELEMENT != 0 => {
-            misuse(format!("a stride is a positive multiple of {ELEMENT} bytes, not {stride_bytes}"))
+        Pattern::Strided { stride_bytes } if !divides(stride_bytes) => {
+            misuse(format!("a stride of {stride_bytes} bytes does not divide the range into whole elements"))
         }
         _ => Ok(()),
     }
@@ -125,7 +127,9 @@ impl World {
             (Transfer::Prefetch, MemoryKind::Managed) => self.prefetch(buffer.id, to),
             (Transfer::Copy, MemoryKind::Explicit) => self.copy_all(buffer, to, link.pinned_gb_s),
             (Transfer::Copy, MemoryKind::Pageable) => self.copy_all(buffer, to, link.pageable_gb_s),
-            (Transfer::Prefetch, kind) => return misuse(format!("{kind} memory cannot be prefetched: it does not migrate")),
+            (Transfer::Prefetch, kind) => {
+                return misuse(format!("{kind} memory cannot be prefetched: it does not migrate"));
+            }
             (Transfer::Copy, kind) => return misuse(format!("{kind} memory has one part: there is nothing to copy")),
         }
         Ok(Span { begin, end: Stamp(self.now()), gpu: Some(self.gpu_time(begin)) })

@@ -68,10 +68,8 @@ impl Trace {
 
     /// Puts a record into the queue if the level has its kind.
     pub fn add(&mut self, record: &Record) {
-        let full_only = matches!(
-            record,
-            Record::Migration { .. } | Record::ReadDuplicate { .. } | Record::ReadInvalidate { .. }
-        );
+        let full_only =
+            matches!(record, Record::Migration { .. } | Record::ReadDuplicate { .. } | Record::ReadInvalidate { .. });
         if self.level == TraceLevel::Full || (self.level == TraceLevel::Faults && !full_only) {
             self.fold.add(record);
         }
@@ -184,7 +182,10 @@ mod tests {
         trace.count(|c| c.cpu_faults += 3);
         trace.deliver(166_000_000);
         trace.pass(280_000_000);
-        assert_eq!(windows(&mut trace), [(30, 30, 0), (40, 10, 2), (140, 100, 0), (160, 20, 0), (166, 6, 3), (266, 100, 0)]);
+        assert_eq!(
+            windows(&mut trace),
+            [(30, 30, 0), (40, 10, 2), (140, 100, 0), (160, 20, 0), (166, 6, 3), (266, 100, 0)]
+        );
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! The simulated machine as a whole.
 
 mod calibration;
+mod memory;
+mod properties;
 
 use super::*;
 use crate::device::{Access, Affine, Buffer, Device, Expect, Pattern, Span, Touch};
+use crate::event::{Counters, EventTotals, Migrated};
 use crate::event::{MemoryKind, Proc, TraceLevel, UvmTotals};
 use crate::probe::Tracer;
 use crate::units::Bytes;
@@ -19,7 +22,17 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(kind: MemoryKind, bytes: Bytes, level: TraceLevel) -> Self {
-        let mut sim = open("h200").unwrap();
+        Self::with(open("h200").unwrap(), kind, bytes, level)
+    }
+
+    /// On a card of so little memory that blocks are evicted.
+    pub fn cramped(vram_mib: u64, bytes: Bytes) -> Self {
+        let mut profile = profile::Profile::bundled("h200").unwrap();
+        (profile.gpu.vram_mib, profile.gpu.reserved_mib) = (vram_mib, 0);
+        Self::with(assemble("cramped", profile), MemoryKind::Managed, bytes, TraceLevel::Full)
+    }
+
+    fn with(mut sim: Simulation, kind: MemoryKind, bytes: Bytes, level: TraceLevel) -> Self {
         sim.tracer.set_level(level);
         let buffer = sim.device.alloc(kind, bytes).unwrap();
         Self { sim, buffer, before: UvmTotals::default() }
@@ -30,7 +43,12 @@ impl Bench {
     }
 
     pub fn touch(&mut self, on: Proc, access: Access, pattern: Pattern, count: u64) -> Span {
-        let elements = self.buffer.bytes.0 / 4;
+        let all = self.buffer.bytes.0 / 4;
+        let elements = match pattern {
+            Pattern::Strided { stride_bytes } => all - all % (stride_bytes / 4),
+            _ => all,
+        };
+        let count = count.min(elements);
         let value = Affine { mul: 1, add: 1 };
         let expect = Expect { touched: value, untouched: value, count };
         let touch = Touch { access, pattern, first: 0, elements, count, value, expect: Some(expect) };
@@ -43,11 +61,11 @@ impl Bench {
     }
 
     /// Totals since the last call.
-    pub fn since(&mut self) -> (crate::event::Counters, crate::event::EventTotals) {
+    pub fn since(&mut self) -> (Counters, EventTotals) {
         let now = self.sim.tracer.settle().unwrap();
         let before = std::mem::replace(&mut self.before, now.clone());
         let (a, b) = (now.counters, before.counters);
-        let counters = crate::event::Counters {
+        let counters = Counters {
             bytes_htod: a.bytes_htod - b.bytes_htod,
             bytes_dtoh: a.bytes_dtoh - b.bytes_dtoh,
             cpu_faults: a.cpu_faults - b.cpu_faults,
@@ -60,7 +78,7 @@ impl Bench {
         events.throttled -= before.throttled;
         events.remote_maps -= before.remote_maps;
         for row in events.migrated.iter_mut().flatten() {
-            let same = |m: &&crate::event::Migrated| (m.src, m.dst, m.cause) == (row.src, row.dst, row.cause);
+            let same = |m: &&Migrated| (m.src, m.dst, m.cause) == (row.src, row.dst, row.cause);
             if let Some(old) = before.migrated.iter().flatten().find(same) {
                 row.bytes -= old.bytes;
                 row.copies -= old.copies;
