@@ -47,7 +47,7 @@ pub fn draw(cx: &Context, column: Rect, buf: &mut Buffer) {
             (role(wanted, i), values[i].clone())
         };
         let room = usize::from(column.width.saturating_sub(14));
-        buf.set_stringn(column.x + 13, y, value, room, cx.theme.style(role));
+        buf.set_stringn(column.x + 13, y, cx.fit(&value, room), room, cx.theme.style(role));
     }
     let corners = if cx.theme.ascii() { ("+", "+") } else { ("└", "┘") };
     cx.rule(row(foot), corners, Line::default(), &[], buf);
@@ -64,8 +64,9 @@ pub fn strip(cx: &Context, row: Rect, buf: &mut Buffer) {
         return;
     }
     let mut spans = vec![Span::raw(" "), cx.span(Role::Value, settings.workload.clone())];
-    for ((_, label, _), value) in ROWS.iter().zip(values(settings)) {
-        spans.push(cx.span(Role::Dim, format!("  {label} ")));
+    let [memory, prefetch, advice, size, _] = values(settings);
+    for (label, value) in [("", size), ("", memory), ("prefetch ", prefetch), ("advice ", advice)] {
+        spans.push(cx.span(Role::Dim, format!("{}{label}", cx.theme.pick(" · ", " - "))));
         spans.push(cx.span(Role::Text, value));
     }
     buf.set_line(row.x, row.y, &Line::from(spans), row.width);
