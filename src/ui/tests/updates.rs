@@ -3,6 +3,15 @@
 use super::*;
 
 #[test]
+fn the_choice_is_seen_where_there_is_no_list() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    assert!(!text(&model, 70, 20).contains("▸"));
+    press(&mut model, KeyCode::Down);
+    assert!(text(&model, 70, 20).contains("▸ random ⏎"));
+    assert!(text(&model, 120, 36).contains("▸2 random"));
+}
+
+#[test]
 fn freezing_stops_the_picture_and_not_the_collection() {
     let all = events(TraceLevel::Full);
     let (first, rest) = all.split_at(all.len() / 2);

@@ -68,12 +68,14 @@ pub fn layout(area: Rect, mode: Mode) -> Option<Layout> {
         strip = Some(row(body.y));
         body = Rect { y: body.y + 1, height: body.height - 1, ..body };
     }
-    let (panels, axis) = stack(body);
+    let (panels, axis) = stack(body, mode);
     Some(Layout { header: row(area.y), column, strip, charts: body, panels, axis, footer: row(area.bottom() - 1) })
 }
 
-fn stack(body: Rect) -> (Vec<(Panel, Rect)>, Option<Rect>) {
+/// Stacks the panels; a watched process has no passes.
+fn stack(body: Rect, mode: Mode) -> (Vec<(Panel, Rect)>, Option<Rect>) {
     let mut shown = PANELS.to_vec();
+    shown.retain(|(panel, ..)| *panel != Panel::Passes || mode != Mode::Watch);
     let mut axis = true;
     let need = |shown: &[(Panel, u16, u16)], axis: bool| -> u16 {
         shown.iter().map(|(_, least, _)| least + 1).sum::<u16>() + 1 + u16::from(axis)

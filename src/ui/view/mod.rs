@@ -31,6 +31,30 @@ pub fn draw(model: &Model, frame: &mut Frame) {
 
 /// Draws the model into a part of a buffer.
 pub fn render(model: &Model, area: Rect, buf: &mut Buffer) {
+    paint(model, area, buf);
+    if model.setup.theme.ascii() {
+        to_ascii(area, buf);
+    }
+}
+
+/// Replaces what came with texts that the theme did not choose, such as `µ` of a unit or an accent of a title.
+fn to_ascii(area: Rect, buf: &mut Buffer) {
+    for position in area.intersection(buf.area).positions() {
+        let cell = &mut buf[position];
+        if !cell.symbol().is_ascii() {
+            let plain = match cell.symbol() {
+                "µ" => 'u',
+                "×" => 'x',
+                "–" | "−" | "—" => '-',
+                "…" => '~',
+                _ => '?',
+            };
+            cell.set_char(plain);
+        }
+    }
+}
+
+fn paint(model: &Model, area: Rect, buf: &mut Buffer) {
     let Some(layout) = layout::layout(area, model.setup.mode) else {
         let text = format!("terminal too small: {}{}{} needed", LEAST.0, model.setup.theme.pick("×", "x"), LEAST.1);
         buf.set_stringn(area.x, area.y, text, usize::from(area.width), ratatui::style::Style::new());

@@ -61,9 +61,17 @@ pub fn strip(cx: &Context, row: Rect, buf: &mut Buffer) {
         Mode::Replay | Mode::Watch => replayed.unwrap_or(&cx.model.ui.wanted),
     };
     if cx.model.setup.mode == Mode::Watch {
+        let line = Line::from(cx.span(Role::Dim, " another process is watched; nothing of ours runs"));
+        buf.set_line(row.x, row.y, &line, row.width);
         return;
     }
-    let mut spans = vec![Span::raw(" "), cx.span(Role::Value, settings.workload.clone())];
+    let mut spans = vec![Span::raw(" ")];
+    let chosen = cx.model.setup.workloads.get(cx.model.ui.selected).filter(|_| cx.model.setup.mode == Mode::Live);
+    if let Some(entry) = chosen.filter(|entry| entry.name != settings.workload) {
+        let arrow = cx.theme.pick("▸", ">");
+        spans.push(cx.span(Role::Key, format!("{arrow} {} {} ", entry.title, cx.theme.pick("⏎", "(enter)"))));
+    }
+    spans.push(cx.span(Role::Value, settings.workload.clone()));
     let [memory, prefetch, advice, size, _] = values(settings);
     for (label, value) in [("", size), ("", memory), ("prefetch ", prefetch), ("advice ", advice)] {
         spans.push(cx.span(Role::Dim, format!("{}{label}", cx.theme.pick(" · ", " - "))));
