@@ -2,11 +2,14 @@
 //!
 //! One worker thread owns the device. Every call that does work returns when the work is done, with its measured span.
 
+pub mod cuda;
 mod error;
+mod host_memory;
 mod survey;
 mod touch;
 
 pub use error::{DeviceError, Recovery};
+pub use host_memory::host_available;
 pub use survey::{GpuSurvey, Survey};
 pub use touch::{Access, Affine, Expect, Pattern, Touch, permute};
 

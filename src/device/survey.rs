@@ -17,6 +17,7 @@ pub struct Survey {
 
 /// One GPU and its unified-memory attributes.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "five attributes of the driver, each a yes or no")]
 pub struct GpuSurvey {
     /// CUDA ordinal.
     pub index: u32,

@@ -1,5 +1,8 @@
 //! Observing: everything here reads, nothing commands.
 
+pub mod counter;
+pub mod host;
+pub mod nvml;
 pub mod uvm;
 
 use crate::event::{Event, ProbeInfo, TraceLevel, UvmTotals, Why};

@@ -1,5 +1,23 @@
 //! The UVM driver's events: decoded records and their folding into windows. The real reader and the simulator share both.
+//!
+//! The reader ([`attach`]) is a thread over the driver's tools device; it needs no toolkit and no privilege.
 
+mod abi;
+mod decode;
+mod error;
+mod fold;
+mod memory;
+mod params;
+mod reader;
 mod record;
+mod ring;
+mod thread;
+mod tracker;
+mod window;
 
+pub use error::UvmError;
+pub use fold::TickFold;
+pub use params::{meaning, module_parameters};
 pub use record::Record;
+pub use thread::{UvmTracer, attach, attach_to};
+pub use tracker::{node_status, own_uvm_fds};

@@ -1,0 +1,130 @@
+//! The host by sysinfo: memory, processor use, and umtop's own.
+
+use super::Probe;
+use crate::event::{Body, Event, HostInfo, Metric, ProbeInfo, Reading, Sample, Why};
+use crate::units::{Bytes, Nanos, Stamp};
+use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
+
+/// Period of polling; processor use is a mean over it.
+const PERIOD: Nanos = Nanos::millis(1_000);
+const METRICS: [Metric; 4] = [Metric::HostAvailable, Metric::OwnMemory, Metric::HostCpu, Metric::OwnCpu];
+
+/// Reads host figures.
+pub struct HostProbe {
+    system: Option<System>,
+    own: Option<Pid>,
+    before: Option<Stamp>,
+}
+
+impl HostProbe {
+    /// A probe whose first poll gives memory only: processor use is a difference.
+    pub fn new() -> Self {
+        Self { system: System::new().ok(), own: sysinfo::get_current_pid().ok(), before: None }
+    }
+}
+
+/// A figure of umtop itself.
+fn own(system: &System, own: Option<Pid>, pick: fn(&sysinfo::Process) -> f64) -> Reading {
+    match own.and_then(|pid| system.process(pid)) {
+        Some(process) => Reading::Value(pick(process)),
+        None => Reading::Absent(Why::NotSupported("/proc does not show umtop itself".to_owned())),
+    }
+}
+
+impl Default for HostProbe {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Probe for HostProbe {
+    fn info(&self) -> ProbeInfo {
+        ProbeInfo {
+            name: "host".to_owned(),
+            method: "sysinfo (/proc)".to_owned(),
+            period: PERIOD,
+            note: "umtop's own figures include the workload that it runs".to_owned(),
+        }
+    }
+
+    fn poll(&mut self, now: Stamp, out: &mut Vec<Event>) {
+        let Some(system) = &mut self.system else {
+            let absent = Reading::Absent(Why::NotSupported("sysinfo does not know this system".to_owned()));
+            out.push(sample(now, None, METRICS.map(|metric| (metric, absent.clone())).to_vec()));
+            return;
+        };
+        system.refresh_memory();
+        system.refresh_cpu_usage();
+        let kind = ProcessRefreshKind::nothing().with_cpu().with_memory();
+        if let Some(pid) = self.own {
+            system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, kind);
+        }
+        let available = match system.available_memory() {
+            0 => Reading::Absent(Why::NotSupported("/proc/meminfo has no MemAvailable".to_owned())),
+            bytes => Reading::Value(bytes as f64),
+        };
+        let own_memory = own(system, self.own, |process| process.memory() as f64);
+        out.push(sample(now, None, vec![(Metric::HostAvailable, available), (Metric::OwnMemory, own_memory)]));
+        if let Some(before) = self.before.replace(now) {
+            let host = Reading::Value(f64::from(system.global_cpu_usage()));
+            let own = own(system, self.own, |process| f64::from(process.cpu_usage()));
+            out.push(sample(now, Some(now.since(before)), vec![(Metric::HostCpu, host), (Metric::OwnCpu, own)]));
+        }
+    }
+}
+
+fn sample(at: Stamp, window: Option<Nanos>, readings: Vec<(Metric, Reading)>) -> Event {
+    Event { at, body: Body::Sample(Sample { source: "host".to_owned(), window, readings }) }
+}
+
+/// Who the host is; what sysinfo does not know is "unknown" or 0.
+pub fn host_info() -> HostInfo {
+    let unknown = || "unknown".to_owned();
+    let kernel = System::kernel_long_version().unwrap_or_else(|_| unknown());
+    let Ok(mut system) = System::new() else {
+        return HostInfo { kernel, cpu: unknown(), cores: 0, memory: Bytes(0) };
+    };
+    system.refresh_memory();
+    system.refresh_cpu_all();
+    let cpu = system.cpus().first().map(|cpu| cpu.brand().trim().to_owned()).filter(|brand| !brand.is_empty());
+    HostInfo {
+        kernel,
+        cpu: cpu.unwrap_or_else(unknown),
+        cores: u32::try_from(system.cpus().len()).unwrap_or(u32::MAX),
+        memory: Bytes(system.total_memory()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn readings(events: &[Event]) -> Vec<(Metric, Option<f64>)> {
+        let samples = events.iter().map(|event| match &event.body {
+            Body::Sample(sample) => sample,
+            other => panic!("{other:?} from the host probe"),
+        });
+        samples.flat_map(|s| &s.readings).map(|(metric, reading)| (*metric, reading.value())).collect()
+    }
+
+    #[test]
+    fn processor_use_comes_with_the_second_poll() {
+        let mut probe = HostProbe::new();
+        let mut out = Vec::new();
+        probe.poll(Stamp(0), &mut out);
+        let first = readings(&out);
+        assert_eq!(first.iter().map(|r| r.0).collect::<Vec<_>>(), [Metric::HostAvailable, Metric::OwnMemory]);
+        assert!(first.iter().all(|(_, value)| value.is_some_and(|v| v > 0.0)), "{first:?}");
+        out.clear();
+        probe.poll(Stamp(1_000_000_000), &mut out);
+        let second = readings(&out);
+        assert_eq!(second.len(), 4);
+        assert!(second[2].1.is_some_and(|cpu| (0.0..=100.0).contains(&cpu)), "{second:?}");
+    }
+
+    #[test]
+    fn the_host_is_known() {
+        let host = host_info();
+        assert!(host.cores > 0 && host.memory.0 > 1 << 20 && !host.cpu.is_empty() && !host.kernel.is_empty());
+    }
+}

@@ -1,0 +1,218 @@
+//! NVML: PCIe throughput, memory, utilisation, power, clocks.
+//!
+//! Every call is made on a thread of its own kind, since one can hang in the driver: `umtop-nvml` reads the values of the
+//! moment, `umtop-nvml-pcie` the throughput, and `umtop-nvml-relay`, which calls nothing, passes their samples on and
+//! tells when one of them is silent.
+
+mod error;
+mod gauges;
+mod gpm;
+mod open;
+mod pcie;
+mod relay;
+mod watchdog;
+
+pub use error::NvmlError;
+pub use open::{NvmlSurvey, survey};
+pub use pcie::PcieSource;
+
+use crate::clock::Clock;
+use crate::event::{Metric, ProbeInfo, Why};
+use crate::probe::Emit;
+use crate::units::Nanos;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use open::{Opened, open};
+use pcie::PcieReader;
+use relay::{Link, Relay};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long the start may take, the choice of a PCIe source included.
+const START: Duration = Duration::from_secs(5);
+
+/// A running probe. Dropping it stops it without waiting for a call that hangs.
+pub struct NvmlProbe {
+    facts: Facts,
+    stop: Option<Sender<()>>,
+    relay: Option<JoinHandle<()>>,
+}
+
+/// What is found once, at the start.
+#[derive(Clone, Debug)]
+struct Facts {
+    driver: Option<String>,
+    link_max: Option<(u32, u32)>,
+    pcie: Result<PcieSource, Why>,
+}
+
+/// Starts sampling the GPU of that UUID.
+pub fn start(uuid: &str, clock: Clock, emit: Emit) -> Result<NvmlProbe, NvmlError> {
+    start_with(None, uuid, None, clock, emit)
+}
+
+/// As [`start`], with the library of that path (the system's if `None`) and, if given, with that PCIe source instead of
+/// the best one.
+pub fn start_with(
+    library: Option<&Path>,
+    uuid: &str,
+    source: Option<PcieSource>,
+    clock: Clock,
+    emit: Emit,
+) -> Result<NvmlProbe, NvmlError> {
+    let (stop, stopped) = bounded(0);
+    let (link, relay) = Relay::new(clock, emit, stopped.clone());
+    let (ready, started) = bounded(1);
+    let (library, uuid) = (library.map(|path| path.as_os_str().to_owned()), uuid.to_owned());
+    spawn("umtop-nvml", move || {
+        let opened = open(library.as_deref().unwrap_or(OsStr::new(open::LIBRARY)));
+        let begun = opened.and_then(|opened| {
+            let opened = Arc::new(opened);
+            let facts = begin(&opened, &uuid, source, clock, &link, &stopped)?;
+            Ok((opened, facts))
+        });
+        match begun {
+            Ok((opened, facts)) => {
+                let _ = ready.send(Ok(facts));
+                read_gauges(&opened, &uuid, clock, &link, &stopped);
+            }
+            Err(error) => drop(ready.send(Err(error))),
+        }
+    })?;
+    let facts = started.recv_timeout(START).map_err(|_| NvmlError::Stalled)??;
+    let relay = spawn("umtop-nvml-relay", {
+        let pcie = facts.pcie.clone();
+        move || relay.run(&pcie)
+    })?;
+    Ok(NvmlProbe { facts, stop: Some(stop), relay: Some(relay) })
+}
+
+impl NvmlProbe {
+    /// What is read, how, how often.
+    pub fn info(&self) -> Vec<ProbeInfo> {
+        let gauges = ProbeInfo {
+            name: gauges::NAME.to_owned(),
+            method: "NVML memory, utilisation, power, clock, link".to_owned(),
+            period: gauges::PERIOD,
+            note: String::new(),
+        };
+        let pcie = match &self.facts.pcie {
+            Ok(source) => source.info(),
+            Err(why) => ProbeInfo {
+                name: "nvml pcie".to_owned(),
+                method: "none works".to_owned(),
+                period: Nanos(0),
+                note: why.to_string(),
+            },
+        };
+        vec![gauges, pcie]
+    }
+
+    /// PCIe generation and lanes at best.
+    pub fn link_max(&self) -> Option<(u32, u32)> {
+        self.facts.link_max
+    }
+
+    /// Version of the driver, such as `580.159`.
+    pub fn driver_version(&self) -> Option<&str> {
+        self.facts.driver.as_deref()
+    }
+
+    /// The PCIe source in use, or why there is none.
+    pub fn pcie_source(&self) -> Result<PcieSource, Why> {
+        self.facts.pcie.clone()
+    }
+}
+
+impl Drop for NvmlProbe {
+    fn drop(&mut self) {
+        self.stop = None;
+        // The relay calls nothing that can hang; the workers end by themselves when their call returns.
+        if let Some(relay) = self.relay.take() {
+            let _ = relay.join();
+        }
+    }
+}
+
+/// Finds the GPU and the PCIe source, and starts the worker that reads it.
+fn begin(
+    opened: &Arc<Opened>,
+    uuid: &str,
+    source: Option<PcieSource>,
+    clock: Clock,
+    link: &Link,
+    stopped: &Receiver<()>,
+) -> Result<Facts, NvmlError> {
+    let device = opened.device(uuid)?;
+    let mut wait = |time| {
+        pause(stopped, time);
+    };
+    let pcie = match source {
+        Some(source) => {
+            let works = pcie::works(&device, source, &mut wait);
+            works.map(|()| source).map_err(|error| error::why(source.name(), &error))
+        }
+        None => pcie::choose(&device, &mut wait),
+    };
+    let link_max = device.max_pcie_link_gen().ok().zip(device.max_pcie_link_width().ok());
+    if let Ok(source) = pcie {
+        let (opened, uuid, link, stopped) = (Arc::clone(opened), uuid.to_owned(), link.clone(), stopped.clone());
+        spawn("umtop-nvml-pcie", move || {
+            let Ok(device) = opened.device(&uuid) else { return };
+            let mut reader = PcieReader::new(device, source, clock);
+            while pause(&stopped, source.period()) {
+                let read = reader.poll();
+                link.pcie(clock.now(), read);
+            }
+        })?;
+    }
+    Ok(Facts { driver: opened.driver_version(), link_max, pcie })
+}
+
+fn read_gauges(opened: &Opened, uuid: &str, clock: Clock, link: &Link, stopped: &Receiver<()>) {
+    let Ok(device) = opened.device(uuid) else { return };
+    loop {
+        let sample = gauges::read(&device);
+        link.gauges(clock.now(), sample);
+        if !pause(stopped, gauges::PERIOD) {
+            return;
+        }
+    }
+}
+
+/// Waits; `false` if the probe is to stop.
+fn pause(stopped: &Receiver<()>, time: Nanos) -> bool {
+    stopped.recv_timeout(Duration::from_nanos(time.0)) == Err(RecvTimeoutError::Timeout)
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, NvmlError> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(NvmlError::Thread)
+}
+
+/// The metrics of the PCIe worker.
+const PCIE_METRICS: [Metric; 2] = [Metric::PcieHtoD, Metric::PcieDtoH];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nowhere() -> Emit {
+        Box::new(|_| {})
+    }
+
+    #[test]
+    fn a_missing_library_is_a_clean_error() {
+        let path = Path::new("/nonexistent/libnvidia-ml.so.1");
+        let error = start_with(Some(path), "GPU-0", None, Clock::start(), nowhere()).err();
+        assert!(matches!(error, Some(NvmlError::LibraryMissing)), "{error:?}");
+    }
+
+    #[test]
+    fn a_library_that_is_not_nvml_is_a_clean_error() {
+        // Any library without NVML's functions will do: the C library is always there.
+        let error = start_with(Some(Path::new("libc.so.6")), "GPU-0", None, Clock::start(), nowhere()).err();
+        assert!(matches!(error, Some(NvmlError::NotTheDrivers(_))), "{error:?}");
+    }
+}

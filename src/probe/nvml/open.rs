@@ -1,0 +1,75 @@
+//! Opening the library and finding a GPU.
+
+use super::error::{NvmlError, why};
+use super::pcie::{self, PcieSource};
+use crate::event::Why;
+use crate::units::Nanos;
+use crossbeam_channel::bounded;
+use nvml_wrapper::{Device, Nvml};
+use std::ffi::OsStr;
+use std::time::Duration;
+
+/// Name under which the driver installs the library.
+pub(super) const LIBRARY: &str = "libnvidia-ml.so.1";
+
+/// The library, initialised.
+pub(super) struct Opened(Nvml);
+
+/// Loads and initialises the library. May hang if the driver does: call it on a thread that may.
+pub(super) fn open(library: &OsStr) -> Result<Opened, NvmlError> {
+    Nvml::builder().lib_path(library).init().map(Opened).map_err(|raw| NvmlError::of_init(&raw))
+}
+
+impl Opened {
+    /// The GPU of that UUID.
+    pub(super) fn device(&self, uuid: &str) -> Result<Device<'_>, NvmlError> {
+        self.0.device_by_uuid(uuid).map_err(|raw| match raw {
+            nvml_wrapper::error::NvmlError::NotFound | nvml_wrapper::error::NvmlError::InvalidArg => {
+                NvmlError::NoSuchGpu(uuid.to_owned())
+            }
+            other => NvmlError::of_init(&other),
+        })
+    }
+
+    /// Version of the driver.
+    pub(super) fn driver_version(&self) -> Option<String> {
+        self.0.sys_driver_version().ok()
+    }
+}
+
+/// What `umtop doctor` wants to know about NVML.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NvmlSurvey {
+    /// Version of the driver.
+    pub driver: Option<String>,
+    /// Each PCIe source of the first GPU, and why it does not work; empty without a GPU.
+    pub pcie: Vec<(PcieSource, Result<(), Why>)>,
+}
+
+/// Opens NVML and tries every PCIe source on the GPU of that UUID (about 150 ms). Answers within `deadline`.
+pub fn survey(uuid: Option<&str>, deadline: Duration) -> Result<NvmlSurvey, NvmlError> {
+    let (answer, answered) = bounded(1);
+    let uuid = uuid.map(str::to_owned);
+    std::thread::Builder::new()
+        .name("umtop-nvml".to_owned())
+        .spawn(move || drop(answer.send(look(uuid.as_deref()))))
+        .map_err(NvmlError::Thread)?;
+    answered.recv_timeout(deadline).map_err(|_| NvmlError::Stalled)?
+}
+
+fn look(uuid: Option<&str>) -> Result<NvmlSurvey, NvmlError> {
+    let opened = open(OsStr::new(LIBRARY))?;
+    let mut survey = NvmlSurvey { driver: opened.driver_version(), pcie: Vec::new() };
+    if let Some(uuid) = uuid {
+        let device = opened.device(uuid)?;
+        let (_never, silence) = bounded::<()>(0);
+        let mut wait = |time: Nanos| {
+            let _ = silence.recv_timeout(Duration::from_nanos(time.0));
+        };
+        for source in PcieSource::ALL {
+            let works = pcie::works(&device, source, &mut wait);
+            survey.pcie.push((source, works.map_err(|raw| why(source.name(), &raw))));
+        }
+    }
+    Ok(survey)
+}

@@ -1,0 +1,206 @@
+//! PCIe throughput by the best of three sources. TX is device to host, RX host to device.
+
+use super::error::why;
+use super::gpm::{self, Verdict};
+use crate::clock::Clock;
+use crate::event::{Metric, ProbeInfo, Reading, Sample, Why};
+use crate::probe::counter::{Count, RateWindow, Unsure};
+use crate::units::{Nanos, Stamp};
+use nvml_wrapper::Device;
+use nvml_wrapper::enum_wrappers::device::PcieUtilCounter;
+use nvml_wrapper::enums::device::SampleValue;
+use nvml_wrapper::error::NvmlError as Raw;
+use nvml_wrapper::gpm::GpmSample;
+use nvml_wrapper::structs::device::FieldId;
+
+/// `NVML_FI_DEV_PCIE_COUNT_RX_BYTES` and `…_TX_BYTES`.
+const FIELDS: [FieldId; 2] = [FieldId(198), FieldId(197)];
+
+/// Which source is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PcieSource {
+    /// GPM metrics 20 and 21.
+    Gpm,
+    /// Byte counters, fields 197 and 198.
+    Counters,
+    /// The call that watches for 20 ms.
+    Window,
+}
+
+impl PcieSource {
+    /// Every source, best first.
+    pub const ALL: [PcieSource; 3] = [PcieSource::Gpm, PcieSource::Counters, PcieSource::Window];
+
+    /// Name of its samples.
+    pub fn name(self) -> &'static str {
+        match self {
+            PcieSource::Gpm => "nvml gpm",
+            PcieSource::Counters => "nvml counters",
+            PcieSource::Window => "nvml window",
+        }
+    }
+
+    /// Period at which it is asked.
+    pub fn period(self) -> Nanos {
+        match self {
+            PcieSource::Gpm => gpm::CLOSEST,
+            // Far below the 78 ms in which a 32-bit counter wraps at 55 GB/s.
+            PcieSource::Counters => Nanos::millis(10),
+            // The two calls take 42 ms themselves.
+            PcieSource::Window => Nanos::millis(60),
+        }
+    }
+
+    /// Method and limits, for people.
+    pub fn info(self) -> ProbeInfo {
+        let (method, note) = match self {
+            PcieSource::Gpm => {
+                ("GPM metrics 20/21, pairs 100 ms apart", "means over 100 ms; silence takes 500 ms to be sure of")
+            }
+            PcieSource::Counters => {
+                ("fields 197/198, differences every 10 ms", "means over 100 ms; protocol included, about 8 %")
+            }
+            PcieSource::Window => (
+                "throughput call, 20 ms a direction",
+                "two directions one after the other; protocol included, about 8 %",
+            ),
+        };
+        ProbeInfo {
+            name: self.name().to_owned(),
+            method: method.to_owned(),
+            period: self.period(),
+            note: note.to_owned(),
+        }
+    }
+}
+
+/// Finds the best source that works; takes up to 100 ms, or what the last one answered.
+pub fn choose(device: &Device<'_>, wait: &mut dyn FnMut(Nanos)) -> Result<PcieSource, Why> {
+    let mut last = Why::NotSupported("this GPU or driver gives no PCIe throughput".to_owned());
+    for source in PcieSource::ALL {
+        match works(device, source, wait) {
+            Ok(()) => return Ok(source),
+            Err(error) => last = why("PCIe throughput", &error),
+        }
+    }
+    Err(last)
+}
+
+/// Whether a source works.
+pub fn works(device: &Device<'_>, source: PcieSource, wait: &mut dyn FnMut(Nanos)) -> Result<(), Raw> {
+    match source {
+        PcieSource::Gpm => {
+            if !device.gpm_support()? {
+                return Err(Raw::NotSupported);
+            }
+            let first = device.gpm_sample()?;
+            wait(gpm::CLOSEST);
+            gpm::between(&first, &device.gpm_sample()?).map(drop)
+        }
+        PcieSource::Counters => counts(device).map(drop),
+        PcieSource::Window => device.pcie_throughput(PcieUtilCounter::Receive).map(drop),
+    }
+}
+
+/// Reads one source again and again.
+pub struct PcieReader<'n> {
+    device: Device<'n>,
+    source: PcieSource,
+    clock: Clock,
+    pair: Option<(Stamp, GpmSample<'n>)>,
+    window: RateWindow,
+}
+
+impl<'n> PcieReader<'n> {
+    /// A reader of a source.
+    pub fn new(device: Device<'n>, source: PcieSource, clock: Clock) -> Self {
+        // 40 ms: half of the time in which a 32-bit counter wraps on the fastest link of today.
+        let window = RateWindow::new(Nanos::millis(100), Nanos::millis(40));
+        Self { device, source, clock, pair: None, window }
+    }
+
+    /// Asks once. `None` while there is nothing new.
+    pub fn poll(&mut self) -> Option<(Stamp, Sample)> {
+        let read = match self.source {
+            PcieSource::Gpm => self.by_gpm(),
+            PcieSource::Counters => self.by_counters(),
+            PcieSource::Window => self.by_window().map(Some),
+        };
+        match read {
+            Ok(read) => read.map(|(at, window, readings)| (at, self.sample(Some(window), readings))),
+            Err(error) => {
+                self.pair = None;
+                let absent = Reading::Absent(why("PCIe throughput", &error));
+                Some((self.clock.now(), self.sample(None, [absent.clone(), absent])))
+            }
+        }
+    }
+
+    fn by_gpm(&mut self) -> Result<Option<Means>, Raw> {
+        let sample = self.device.gpm_sample()?;
+        let now = self.clock.now();
+        let Some((begun, first)) = &self.pair else {
+            self.pair = Some((now, sample));
+            return Ok(None);
+        };
+        let apart = now.since(*begun);
+        if apart < gpm::CLOSEST {
+            return Ok(None);
+        }
+        let (htod, dtoh) = gpm::between(first, &sample)?;
+        let Verdict::Rates(htod, dtoh) = gpm::judge(htod, dtoh, apart) else { return Ok(None) };
+        self.pair = Some((now, sample));
+        let reading = |rate: gpm::Rate| match rate {
+            Some(rate) => Reading::Value(rate),
+            None => Reading::Absent(Why::Suspect("GPM gave no number for 500 ms".to_owned())),
+        };
+        Ok(Some((now, apart, [reading(htod), reading(dtoh)])))
+    }
+
+    fn by_counters(&mut self) -> Result<Option<Means>, Raw> {
+        let counts = counts(&self.device)?;
+        let now = self.clock.now();
+        Ok(self.window.add(now, counts).map(|window| match window {
+            Ok(rates) => (now, rates.window, rates.per_second.map(Reading::Value)),
+            Err(unsure) => {
+                let (gap, text) = match unsure {
+                    Unsure::TooLate(gap) => (gap, format!("counters read {gap} apart may have wrapped twice")),
+                    Unsure::Jumped => (Nanos(0), "the counters jumped".to_owned()),
+                };
+                let absent = Reading::Absent(Why::Suspect(text));
+                (now, gap, [absent.clone(), absent])
+            }
+        }))
+    }
+
+    fn by_window(&mut self) -> Result<Means, Raw> {
+        let begun = self.clock.now();
+        let htod = self.device.pcie_throughput(PcieUtilCounter::Receive)?;
+        let dtoh = self.device.pcie_throughput(PcieUtilCounter::Send)?;
+        let now = self.clock.now();
+        // NVML gives KB/s.
+        Ok((now, now.since(begun), [htod, dtoh].map(|kb| Reading::Value(f64::from(kb) * 1e3))))
+    }
+
+    fn sample(&self, window: Option<Nanos>, [htod, dtoh]: [Reading; 2]) -> Sample {
+        let readings = vec![(Metric::PcieHtoD, htod), (Metric::PcieDtoH, dtoh)];
+        Sample { source: self.source.name().to_owned(), window, readings }
+    }
+}
+
+/// End and length of a window, and the means host to device and device to host.
+type Means = (Stamp, Nanos, [Reading; 2]);
+
+fn counts(device: &Device<'_>) -> Result<[Count; 2], Raw> {
+    let fields = device.field_values_for(&FIELDS)?;
+    let mut counts = [Count::Wide(0); 2];
+    // By position: the wrapper may translate the ids that it returns.
+    for (count, field) in counts.iter_mut().zip(fields) {
+        *count = match field?.value? {
+            SampleValue::U32(n) => Count::Narrow(n),
+            SampleValue::U64(n) => Count::Wide(n),
+            _ => return Err(Raw::NotSupported),
+        };
+    }
+    Ok(counts)
+}

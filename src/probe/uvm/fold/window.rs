@@ -1,0 +1,173 @@
+//! The sums of one window.
+
+use super::batches::Ended;
+use crate::event::{AccessType, BlockActivity, Cause, Migrated, Proc, RemoteCause, UvmEvents};
+use crate::units::{BLOCK, PAGE};
+use std::collections::HashMap;
+
+/// Blocks over which one migration is spread at most. The driver's copies stay within one block; the bound keeps a wrong
+/// length from filling memory.
+const MAX_BLOCKS_PER_COPY: u64 = 512;
+
+/// What the present window holds.
+#[derive(Debug, Default)]
+pub struct Window {
+    touched: bool,
+    sums: UvmEvents,
+    batch_faults: Distribution,
+    batch_latency: Distribution,
+    copy_bytes: Distribution,
+    blocks: Blocks,
+}
+
+impl Window {
+    /// The plain sums, to add to: something happened.
+    pub fn sums(&mut self) -> &mut UvmEvents {
+        self.touched = true;
+        &mut self.sums
+    }
+
+    pub fn cpu_fault(&mut self, address: u64) {
+        self.sums().cpu_faults += 1;
+        add(&mut self.blocks.at(address).cpu_faults, 1);
+    }
+
+    pub fn gpu_fault(&mut self, access: AccessType, address: u64) {
+        bump(&mut self.sums().gpu_faults, access, 1);
+        add(&mut self.blocks.at(address).gpu_faults, 1);
+    }
+
+    pub fn batch_began(&mut self) {
+        self.sums().batches += 1;
+    }
+
+    pub fn batch_ended(&mut self, batch: Ended) {
+        self.touched = true;
+        self.batch_faults.add(batch.faults);
+        if let Some(ns) = batch.latency {
+            self.batch_latency.add(ns);
+        }
+    }
+
+    pub fn migration(&mut self, copy: Migrated, address: u64) {
+        add_migrated(&mut self.sums().migrated, copy);
+        self.copy_bytes.add(copy.bytes);
+        let end = address.saturating_add(copy.bytes).min((address / BLOCK + MAX_BLOCKS_PER_COPY).saturating_mul(BLOCK));
+        let mut from = address;
+        while from < end {
+            let to = (from / BLOCK + 1).saturating_mul(BLOCK).min(end);
+            let pages = (to - from).div_ceil(PAGE) as u32;
+            let block = self.blocks.at(from);
+            let side = if copy.dst == Proc::Cpu { &mut block.to_cpu_pages } else { &mut block.to_gpu_pages };
+            add(side, pages);
+            from = to;
+        }
+    }
+
+    pub fn thrashing(&mut self, address: u64) {
+        self.sums().thrashing += 1;
+        add(&mut self.blocks.at(address).thrash, 1);
+    }
+
+    pub fn throttled(&mut self, address: u64) {
+        self.sums().throttled += 1;
+        add(&mut self.blocks.at(address).thrash, 1);
+    }
+
+    pub fn remote_map(&mut self, cause: RemoteCause, address: u64) {
+        bump(&mut self.sums().remote_maps, cause, 1);
+        add(&mut self.blocks.at(address).thrash, 1);
+    }
+
+    /// Ends the window and begins an empty one; `None` if nothing happened.
+    pub fn take(&mut self) -> Option<UvmEvents> {
+        if !std::mem::take(&mut self.touched) {
+            return None;
+        }
+        let mut sums = std::mem::take(&mut self.sums);
+        sums.gpu_faults.sort_unstable();
+        sums.remote_maps.sort_unstable();
+        sums.lost.sort_unstable();
+        sums.migrated.sort_unstable_by_key(migration_order);
+        sums.batch_faults = self.batch_faults.take();
+        sums.batch_latency_ns = self.batch_latency.take();
+        sums.copy_bytes = self.copy_bytes.take();
+        sums.blocks = self.blocks.take();
+        Some(sums)
+    }
+}
+
+/// The order in which migrations are listed.
+pub fn migration_order(m: &Migrated) -> (Proc, Proc, Cause) {
+    (m.src, m.dst, m.cause)
+}
+
+/// Adds copies to the entry of their direction and cause.
+pub fn add_migrated(to: &mut Vec<Migrated>, copy: Migrated) {
+    match to.iter_mut().find(|m| migration_order(m) == migration_order(&copy)) {
+        Some(same) => {
+            same.bytes = same.bytes.saturating_add(copy.bytes);
+            same.copies += copy.copies;
+        }
+        None => to.push(copy),
+    }
+}
+
+/// Adds to the entry of a key in a short list.
+pub fn bump<K: PartialEq>(list: &mut Vec<(K, u64)>, key: K, by: u64) {
+    match list.iter_mut().find(|(k, _)| *k == key) {
+        Some((_, count)) => *count += by,
+        None => list.push((key, by)),
+    }
+}
+
+fn add(count: &mut u32, by: u32) {
+    *count = count.saturating_add(by);
+}
+
+/// How often each value came.
+#[derive(Debug, Default)]
+struct Distribution(HashMap<u64, u64>);
+
+impl Distribution {
+    fn add(&mut self, value: u64) {
+        *self.0.entry(value).or_insert(0) += 1;
+    }
+
+    /// Empties it into ascending pairs, keeping its memory.
+    fn take(&mut self) -> Vec<(u64, u64)> {
+        let mut pairs: Vec<_> = self.0.drain().collect();
+        pairs.sort_unstable();
+        pairs
+    }
+}
+
+/// Activity by block. The block of the record before is tried first: neighbours come together.
+#[derive(Debug, Default)]
+struct Blocks {
+    rows: Vec<BlockActivity>,
+    index: HashMap<u64, usize>,
+    last: usize,
+}
+
+impl Blocks {
+    fn at(&mut self, address: u64) -> &mut BlockActivity {
+        let block = address / BLOCK;
+        if self.rows.get(self.last).is_none_or(|row| row.block != block) {
+            self.last = *self.index.entry(block).or_insert(self.rows.len());
+            if self.last == self.rows.len() {
+                self.rows.push(BlockActivity { block, ..BlockActivity::default() });
+            }
+        }
+        &mut self.rows[self.last]
+    }
+
+    /// Empties it into rows by ascending block, keeping its memory.
+    fn take(&mut self) -> Vec<BlockActivity> {
+        self.index.clear();
+        let mut rows = self.rows.clone();
+        self.rows.clear();
+        rows.sort_unstable_by_key(|row| row.block);
+        rows
+    }
+}

@@ -1,0 +1,199 @@
+//! The thread `umtop-uvm` and the handle on it.
+
+use super::error::UvmError;
+use super::reader::Reader;
+use super::tracker::{choose, own_uvm_fds};
+use super::window::Windows;
+use crate::clock::Clock;
+use crate::event::{Body, Event, Level, Notice, TraceLevel, UvmTotals, Why};
+use crate::probe::{Emit, Tracer};
+use crate::units::Nanos;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use std::os::fd::OwnedFd;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Between two looks at the queue: a 0.5 ms poll never found more than 12 114 entries.
+const DRAIN_PERIOD: Duration = Duration::from_millis(1);
+/// Length of a window in which something happens.
+const TICK: Nanos = Nanos::millis(10);
+/// How long the handle waits for an answer.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+enum Request {
+    Level(TraceLevel, Sender<(TraceLevel, Option<Why>)>),
+    Settle(Sender<Option<UvmTotals>>),
+    Reattach(Sender<Result<(), UvmError>>),
+}
+
+/// Watches the Unified Memory of a process. Dropping it ends its thread.
+pub struct UvmTracer {
+    requests: Option<Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
+    ended: Receiver<()>,
+    level: TraceLevel,
+}
+
+/// Watches this process, which has a CUDA context, at the level or the best one below it (a notice says so).
+pub fn attach(clock: Clock, level: TraceLevel, emit: Emit) -> Result<UvmTracer, UvmError> {
+    attach_to(own_uvm_fds(), clock, level, emit)
+}
+
+/// Watches the process that the `/dev/nvidia-uvm` files belong to: the first that is an address space.
+pub fn attach_to(candidates: Vec<OwnedFd>, clock: Clock, level: TraceLevel, emit: Emit) -> Result<UvmTracer, UvmError> {
+    let (uvm, counters) = choose(candidates)?;
+    let (requests, inbox) = unbounded();
+    let (end, ended) = bounded(0);
+    let watch = Watch {
+        reader: Reader::new(uvm, counters),
+        windows: Windows::new(clock.now()),
+        clock,
+        emit,
+        flush_failed: false,
+    };
+    let thread = std::thread::Builder::new()
+        .name("umtop-uvm".to_owned())
+        .spawn(move || {
+            watch.run(&inbox);
+            drop(end);
+        })
+        .map_err(UvmError::Thread)?;
+    let mut tracer = UvmTracer { requests: Some(requests), thread: Some(thread), ended, level: TraceLevel::Counters };
+    tracer.set_level(level);
+    Ok(tracer)
+}
+
+impl UvmTracer {
+    /// Finds this process's own address space anew, after its context was reset. The level stays if it can, and totals
+    /// begin at zero. After an error the level is off.
+    pub fn reattach(&mut self) -> Result<(), UvmError> {
+        let attached = self.ask(Request::Reattach).unwrap_or(Err(UvmError::Stalled));
+        let level = if attached.is_ok() { self.level } else { TraceLevel::Off };
+        self.set_level(level);
+        attached
+    }
+
+    fn ask<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Option<T> {
+        let (answer, answered) = bounded(1);
+        self.requests.as_ref()?.send(request(answer)).ok()?;
+        answered.recv_timeout(DEADLINE).ok()
+    }
+}
+
+impl Tracer for UvmTracer {
+    fn level(&self) -> TraceLevel {
+        self.level
+    }
+
+    fn set_level(&mut self, level: TraceLevel) -> (TraceLevel, Option<Why>) {
+        let answer = self.ask(|answer| Request::Level(level, answer));
+        let (reached, why) = answer.unwrap_or_else(|| (self.level, Some(UvmError::Stalled.why())));
+        self.level = reached;
+        (reached, why)
+    }
+
+    fn settle(&mut self) -> Option<UvmTotals> {
+        self.ask(Request::Settle).flatten()
+    }
+}
+
+impl Drop for UvmTracer {
+    fn drop(&mut self) {
+        self.requests = None;
+        // A call into the driver that hangs must not hang the program: then the thread is left to end with the process.
+        let in_time = self.ended.recv_timeout(DEADLINE) == Err(RecvTimeoutError::Disconnected);
+        if let Some(thread) = self.thread.take().filter(|_| in_time) {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Watch {
+    reader: Reader,
+    windows: Windows,
+    clock: Clock,
+    emit: Emit,
+    flush_failed: bool,
+}
+
+impl Watch {
+    fn run(mut self, inbox: &Receiver<Request>) {
+        loop {
+            let wait = match self.reader.level() {
+                TraceLevel::Off => Duration::from_millis(100),
+                TraceLevel::Counters => Duration::from_nanos(TICK.0),
+                TraceLevel::Faults | TraceLevel::Full => DRAIN_PERIOD,
+            };
+            match inbox.recv_timeout(wait) {
+                Ok(request) => self.answer(request),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.tick(),
+            }
+            self.reader.drain();
+            if self.clock.now().since(self.windows.begun()) >= TICK {
+                self.tick();
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request) {
+        match request {
+            Request::Level(level, answer) => {
+                self.tick();
+                let why = self.set_level(level).err().map(|error| error.why());
+                let _ = answer.send((self.reader.level(), why));
+            }
+            Request::Settle(answer) => {
+                self.tick();
+                let _ = answer.send(self.reader.totals());
+            }
+            Request::Reattach(answer) => {
+                self.tick();
+                // The old file must be gone before the search, or it would be found again.
+                self.reader = Reader::detached();
+                self.windows = Windows::new(self.clock.now());
+                self.flush_failed = false;
+                let attached = choose(own_uvm_fds()).map(|(uvm, counters)| self.reader = Reader::new(uvm, counters));
+                let _ = answer.send(attached);
+            }
+        }
+    }
+
+    fn set_level(&mut self, level: TraceLevel) -> Result<(), UvmError> {
+        let shrunk_before = self.reader.shrunk_to();
+        let reached = self.reader.set_level(level);
+        if let Err(error) = &reached {
+            let text = format!("trace level {} instead of {level}: {error}", self.reader.level());
+            self.notice(Level::Warning, text);
+        }
+        if let Some(entries) = self.reader.shrunk_to().filter(|_| shrunk_before.is_none()) {
+            let text = format!("the driver could pin only {entries} queue entries: events may be lost under load");
+            self.notice(Level::Warning, text);
+        }
+        reached
+    }
+
+    /// Has everything delivered and ends the window.
+    fn tick(&mut self) {
+        if let Err(error) = self.reader.flush()
+            && !std::mem::replace(&mut self.flush_failed, true)
+        {
+            self.notice(Level::Warning, format!("{error}: counts may come late"));
+        }
+        self.reader.drain();
+        let (counters, events) = self.reader.take();
+        let now = self.clock.now();
+        for (at, tick) in self.windows.end(now, self.reader.level(), counters, events).into_iter().flatten() {
+            (self.emit)(Event { at, body: Body::Uvm(Box::new(tick)) });
+        }
+        if let Some(error) = self.reader.senseless() {
+            let _ = self.reader.set_level(TraceLevel::Counters);
+            self.notice(Level::Error, format!("trace level counters from now on: {error}"));
+        }
+    }
+
+    fn notice(&mut self, level: Level, text: String) {
+        let body = Body::Notice(Notice { level, source: "uvm".to_owned(), text });
+        (self.emit)(Event { at: self.clock.now(), body });
+    }
+}

@@ -1,0 +1,71 @@
+//! The simulated machine as a whole.
+
+mod calibration;
+
+use super::*;
+use crate::device::{Access, Affine, Buffer, Device, Expect, Pattern, Span, Touch};
+use crate::event::{MemoryKind, Proc, TraceLevel, UvmTotals};
+use crate::probe::Tracer;
+use crate::units::Bytes;
+
+pub const GPU: Proc = Proc::Gpu(0);
+
+/// A machine with one buffer.
+pub struct Bench {
+    pub sim: Simulation,
+    pub buffer: Buffer,
+    before: UvmTotals,
+}
+
+impl Bench {
+    pub fn new(kind: MemoryKind, bytes: Bytes, level: TraceLevel) -> Self {
+        let mut sim = open("h200").unwrap();
+        sim.tracer.set_level(level);
+        let buffer = sim.device.alloc(kind, bytes).unwrap();
+        Self { sim, buffer, before: UvmTotals::default() }
+    }
+
+    pub fn managed(mib: u64) -> Self {
+        Self::new(MemoryKind::Managed, Bytes::mib(mib), TraceLevel::Full)
+    }
+
+    pub fn touch(&mut self, on: Proc, access: Access, pattern: Pattern, count: u64) -> Span {
+        let elements = self.buffer.bytes.0 / 4;
+        let value = Affine { mul: 1, add: 1 };
+        let expect = Expect { touched: value, untouched: value, count };
+        let touch = Touch { access, pattern, first: 0, elements, count, value, expect: Some(expect) };
+        self.sim.device.touch(self.buffer, on, &touch).unwrap().span
+    }
+
+    /// Touches every element in order.
+    pub fn sweep(&mut self, on: Proc, access: Access) -> Span {
+        self.touch(on, access, Pattern::Sequential, self.buffer.bytes.0 / 4)
+    }
+
+    /// Totals since the last call.
+    pub fn since(&mut self) -> (crate::event::Counters, crate::event::EventTotals) {
+        let now = self.sim.tracer.settle().unwrap();
+        let before = std::mem::replace(&mut self.before, now.clone());
+        let (a, b) = (now.counters, before.counters);
+        let counters = crate::event::Counters {
+            bytes_htod: a.bytes_htod - b.bytes_htod,
+            bytes_dtoh: a.bytes_dtoh - b.bytes_dtoh,
+            cpu_faults: a.cpu_faults - b.cpu_faults,
+            gpu_faults: a.gpu_faults - b.gpu_faults,
+        };
+        let (mut events, before) = (now.events.unwrap_or_default(), before.events.unwrap_or_default());
+        events.gpu_faults_raw -= before.gpu_faults_raw;
+        events.batches -= before.batches;
+        events.thrashing -= before.thrashing;
+        events.throttled -= before.throttled;
+        events.remote_maps -= before.remote_maps;
+        for row in events.migrated.iter_mut().flatten() {
+            let same = |m: &&crate::event::Migrated| (m.src, m.dst, m.cause) == (row.src, row.dst, row.cause);
+            if let Some(old) = before.migrated.iter().flatten().find(same) {
+                row.bytes -= old.bytes;
+                row.copies -= old.copies;
+            }
+        }
+        (counters, events)
+    }
+}

@@ -1,0 +1,140 @@
+//! Steps of a workload on the simulated machine: touches and transfers of every kind of memory.
+
+use super::order::{ELEMENT, Order};
+use super::side::Side;
+use super::windows::Load;
+use super::world::World;
+use crate::device::{Access, Buffer, DeviceError, Pattern, Span, Touch, Touched, Transfer};
+use crate::event::{Check, MemoryKind, Proc};
+use crate::units::{BLOCK, Nanos, PAGE, Stamp};
+
+fn misuse<T>(text: impl Into<String>) -> Result<T, DeviceError> {
+    Err(DeviceError::Misuse(text.into()))
+}
+
+fn side(of: Proc) -> Result<Side, DeviceError> {
+    match of {
+        Proc::Cpu => Ok(Side::Cpu),
+        Proc::Gpu(0) => Ok(Side::Gpu),
+        Proc::Gpu(n) => misuse(format!("the simulated machine has one GPU, there is no GPU {n}")),
+    }
+}
+
+fn check(buffer: Buffer, touch: &Touch) -> Result<(), DeviceError> {
+    let end = touch.first.checked_add(touch.elements);
+    if end.is_none_or(|end| end > buffer.bytes.0 / ELEMENT) {
+        return misuse(format!("the touch goes beyond the buffer's {}", buffer.bytes));
+    }
+    if touch.count > touch.elements {
+        return misuse("a touch visits each element once at most");
+    }
+    match touch.pattern {
+        Pattern::Strided { stride_bytes } if stride_bytes == 0 || stride_bytes % ELEMENT != 0 => {
+            misuse(format!("a stride is a positive multiple of {ELEMENT} bytes, not {stride_bytes}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl World {
+    /// Touches a buffer.
+    pub fn touch(&mut self, buffer: Buffer, on: Proc, touch: &Touch) -> Result<Touched, DeviceError> {
+        self.known(buffer)?;
+        let on = side(on)?;
+        check(buffer, touch)?;
+        let begin = self.begin_step();
+        match on {
+            Side::Cpu => self.cpu_touch(buffer, touch),
+            Side::Gpu => self.gpu_touch(buffer, touch),
+        }
+        let gpu = (on == Side::Gpu).then(|| self.gpu_time(begin));
+        let span = Span { begin, end: Stamp(self.now()), gpu };
+        // The simulator holds no data, so none can be wrong.
+        let expected = touch.expect.filter(|_| on == Side::Cpu && touch.access == Access::Read);
+        Ok(Touched { span, check: expected.map(|_| Check { elements: touch.count, wrong: 0 }) })
+    }
+
+    /// Time between the GPU's own marks: the span without the launch, of which the GPU itself sees a quarter.
+    fn gpu_time(&self, begin: Stamp) -> Nanos {
+        let outside = (self.profile.gpu_cost.launch_us * 750.0) as u64;
+        Nanos(Stamp(self.now()).since(begin).0.saturating_sub(outside))
+    }
+
+    fn cpu_touch(&mut self, buffer: Buffer, touch: &Touch) {
+        if buffer.kind == MemoryKind::Managed {
+            let order = Order::of(touch, 1, &self.profile.arrival);
+            self.cpu_touch_managed(buffer.id, &order, touch);
+        } else {
+            self.spend(self.cpu_work_us(touch), Load::default());
+        }
+    }
+
+    fn gpu_touch(&mut self, buffer: Buffer, touch: &Touch) {
+        self.spend(self.profile.gpu_cost.launch_us, Load { busy: true, ..Load::default() });
+        let order = Order::of(touch, self.profile.gpu.threads, &self.profile.arrival);
+        let remote = match buffer.kind {
+            MemoryKind::Managed => {
+                self.gpu_faults(buffer.id, &order, touch.access);
+                self.remote_share(buffer.id, &order)
+            }
+            MemoryKind::ZeroCopy => 1.0,
+            MemoryKind::Explicit | MemoryKind::Pageable => 0.0,
+        };
+        self.access(touch, order.coalesced, remote);
+    }
+
+    /// The kernel's access proper, a share of it over the link.
+    fn access(&mut self, touch: &Touch, coalesced: bool, remote: f64) {
+        let unit = match touch.pattern {
+            Pattern::Strided { stride_bytes } => self.profile.link.sector_bytes.min(stride_bytes.max(ELEMENT)),
+            _ if coalesced => ELEMENT,
+            _ => self.profile.link.sector_bytes.max(ELEMENT),
+        };
+        let one_way = touch.count as f64 * unit as f64;
+        let (reads, writes) = (touch.access != Access::Write, touch.access != Access::Read);
+        let ways = f64::from(u8::from(reads) + u8::from(writes));
+        let resident_us = one_way * (1.0 - remote) * ways / self.profile.gpu_cost.resident_gb_s / 1e3;
+        self.spend(resident_us, Load { busy: true, ..Load::default() });
+        if remote > 0.0 && touch.count > 0 {
+            let bytes = one_way * remote;
+            let us = self.profile.gpu_cost.remote_latency_us + bytes / self.profile.link.remote_gb_s / 1e3;
+            let crossing = |yes| if yes { bytes as u64 } else { 0 };
+            self.spend(us, Load { htod: crossing(reads), dtoh: crossing(writes), busy: true });
+        }
+    }
+
+    /// Share of the visited pages that do not live on the GPU.
+    fn remote_share(&self, range: u32, order: &Order) -> f64 {
+        let per_block = (BLOCK / PAGE) as u32;
+        let Some(range) = self.ranges.get(&range) else { return 0.0 };
+        let lives_here = |page: &&u32| {
+            let block = range.blocks.get((**page / per_block) as usize);
+            block.is_some_and(|b| b.on.gpu.resident.contains((**page % per_block) as usize))
+        };
+        let here = order.pages.iter().filter(lives_here).count();
+        1.0 - here as f64 / order.pages.len().max(1) as f64
+    }
+
+    /// Moves a buffer.
+    pub fn transfer(&mut self, buffer: Buffer, how: Transfer, to: Proc) -> Result<Span, DeviceError> {
+        self.known(buffer)?;
+        let to = side(to)?;
+        let link = self.profile.link;
+        let begin = self.begin_step();
+        match (how, buffer.kind) {
+            (Transfer::Prefetch, MemoryKind::Managed) => self.prefetch(buffer.id, to),
+            (Transfer::Copy, MemoryKind::Explicit) => self.copy_all(buffer, to, link.pinned_gb_s),
+            (Transfer::Copy, MemoryKind::Pageable) => self.copy_all(buffer, to, link.pageable_gb_s),
+            (Transfer::Prefetch, kind) => return misuse(format!("{kind} memory cannot be prefetched: it does not migrate")),
+            (Transfer::Copy, kind) => return misuse(format!("{kind} memory has one part: there is nothing to copy")),
+        }
+        Ok(Span { begin, end: Stamp(self.now()), gpu: Some(self.gpu_time(begin)) })
+    }
+
+    fn copy_all(&mut self, buffer: Buffer, to: Side, gb_s: f64) {
+        self.spend(self.profile.cpu_cost.copy_us, Load::default());
+        let bytes = buffer.bytes.0;
+        let (htod, dtoh) = if to == Side::Gpu { (bytes, 0) } else { (0, bytes) };
+        self.spend(bytes as f64 / gb_s / 1e3, Load { htod, dtoh, busy: false });
+    }
+}

@@ -1,0 +1,252 @@
+//! The one simulated machine: its clock, its memory, its managed ranges.
+
+use super::block::{Block, Policy};
+use super::pages::PAGES;
+use super::profile::Profile;
+use super::rng::Rng;
+use super::trace::Trace;
+use super::windows::{Load, Windows};
+use crate::device::{Buffer, DeviceError, MemoryFree};
+use crate::event::MemoryKind;
+use crate::units::{BLOCK, Bytes, PAGE, Stamp};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Address of the first range.
+const BASE: u64 = 0x7f00_0000_0000;
+
+/// GPU memory that explicit allocations leave to managed blocks, so that a fault can always be served.
+const KEPT_FOR_BLOCKS: u64 = 64 << 20;
+
+/// A block by its range and its number within.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockId {
+    /// The buffer's handle.
+    pub range: u32,
+    /// From 0.
+    pub index: usize,
+}
+
+/// A managed range.
+#[derive(Debug)]
+pub struct Managed {
+    /// First byte.
+    pub address: u64,
+    /// Advice in force.
+    pub policy: Policy,
+    /// Its blocks.
+    pub blocks: Vec<Block>,
+}
+
+/// Everything there is. Time passes only in [`World::spend`].
+#[derive(Debug)]
+pub struct World {
+    /// The machine.
+    pub profile: Profile,
+    /// What the driver tells.
+    pub trace: Trace,
+    /// What a sampler sees.
+    pub windows: Windows,
+    /// Seeded.
+    pub rng: Rng,
+    /// Number of the last fault batch.
+    pub batch: u32,
+    /// Managed ranges by handle.
+    pub ranges: BTreeMap<u32, Managed>,
+    /// Pins that will run out, in that order: when (ns), where.
+    pub pins: VecDeque<(u64, BlockId)>,
+    /// Blocks with GPU memory, oldest use first.
+    pub(super) chunks: BTreeMap<u64, BlockId>,
+    buffers: BTreeMap<u32, Buffer>,
+    explicit: u64,
+    now: u64,
+    /// Factor of the running step's times.
+    pace: f64,
+    next_id: u32,
+    next_address: u64,
+    next_chunk: u64,
+}
+
+impl World {
+    /// A machine on which nothing has happened, at time 0.
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            rng: Rng::new(profile.seed),
+            profile,
+            trace: Trace::new(),
+            windows: Windows::default(),
+            batch: 0,
+            ranges: BTreeMap::new(),
+            pins: VecDeque::new(),
+            chunks: BTreeMap::new(),
+            buffers: BTreeMap::new(),
+            explicit: 0,
+            now: 0,
+            pace: 1.0,
+            next_id: 1,
+            next_address: BASE,
+            next_chunk: 0,
+        }
+    }
+
+    /// The virtual time, ns.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Begins a step: chooses how much its times differ from the nominal ones.
+    pub fn begin_step(&mut self) -> Stamp {
+        self.pace = 1.0 + self.profile.jitter.step * self.rng.swing();
+        Stamp(self.now)
+    }
+
+    /// Lets `us` of nominal time pass under an even load.
+    pub fn spend(&mut self, us: f64, load: Load) {
+        let ns = (us * self.pace * 1000.0).round().max(0.0) as u64;
+        self.pass_until(self.now.saturating_add(ns), load);
+    }
+
+    /// Lets time pass until `to`; earlier moments are ignored.
+    pub fn pass_until(&mut self, to: u64, load: Load) {
+        let to = to.max(self.now);
+        let vram = self.vram_used();
+        self.windows.pass(self.now, to, load, vram);
+        self.trace.pass(to);
+        self.now = to;
+    }
+
+    /// Memory of the card in use, bytes.
+    pub fn vram_used(&self) -> u64 {
+        (self.profile.gpu.reserved_mib << 20) + self.explicit + self.chunks.len() as u64 * BLOCK
+    }
+
+    /// Memory of the card, bytes.
+    pub fn vram_total(&self) -> u64 {
+        self.profile.gpu.vram_mib << 20
+    }
+
+    /// Memory that can be had. Host memory is the profile's less what was allocated.
+    pub fn memory(&self) -> MemoryFree {
+        let host: u64 = self.buffers.values().map(|b| b.bytes.0).sum();
+        MemoryFree {
+            vram_free: Bytes(self.vram_total().saturating_sub(self.vram_used())),
+            vram_total: Bytes(self.vram_total()),
+            host_available: Bytes((self.profile.host.memory_mib << 20).saturating_sub(host)),
+        }
+    }
+
+    /// Allocates; managed blocks make room for explicit memory.
+    pub fn alloc(&mut self, kind: MemoryKind, bytes: Bytes) -> Result<Buffer, DeviceError> {
+        if bytes.0 == 0 {
+            return Err(DeviceError::Misuse("an allocation needs at least one byte".to_owned()));
+        }
+        let host = self.memory().host_available;
+        if bytes > host {
+            return Err(DeviceError::NoRoom { wanted: bytes, free: host });
+        }
+        if matches!(kind, MemoryKind::Explicit | MemoryKind::Pageable) {
+            let taken = (self.profile.gpu.reserved_mib << 20) + self.explicit + KEPT_FOR_BLOCKS;
+            let free = Bytes(self.vram_total().saturating_sub(taken));
+            if bytes > free {
+                return Err(DeviceError::NoRoom { wanted: bytes, free });
+            }
+            self.make_room(bytes.0, None);
+            self.explicit += bytes.0;
+        }
+        let buffer = Buffer { id: self.next_id, address: self.next_address, bytes, kind };
+        self.next_id += 1;
+        self.next_address += bytes.0.div_ceil(BLOCK) * BLOCK;
+        if kind == MemoryKind::Managed {
+            let pages = bytes.0.div_ceil(PAGE) as usize;
+            let blocks = (0..pages).step_by(PAGES).map(|first| Block::new((pages - first).min(PAGES))).collect();
+            let range = Managed { address: buffer.address, policy: Policy::default(), blocks };
+            self.ranges.insert(buffer.id, range);
+        }
+        self.buffers.insert(buffer.id, buffer);
+        Ok(buffer)
+    }
+
+    /// Gives memory back.
+    pub fn free(&mut self, buffer: Buffer) -> Result<(), DeviceError> {
+        self.known(buffer)?;
+        self.buffers.remove(&buffer.id);
+        if matches!(buffer.kind, MemoryKind::Explicit | MemoryKind::Pageable) {
+            self.explicit -= buffer.bytes.0;
+        }
+        for block in self.ranges.remove(&buffer.id).iter().flat_map(|range| &range.blocks) {
+            if let Some(chunk) = block.chunk {
+                self.chunks.remove(&chunk);
+            }
+        }
+        Ok(())
+    }
+
+    /// Loses all buffers, as a reset of the context does.
+    pub fn reset(&mut self) {
+        self.ranges.clear();
+        self.buffers.clear();
+        self.chunks.clear();
+        self.pins.clear();
+        self.explicit = 0;
+    }
+
+    /// An error unless the buffer is one of ours.
+    pub fn known(&self, buffer: Buffer) -> Result<(), DeviceError> {
+        match self.buffers.get(&buffer.id) {
+            Some(known) if *known == buffer => Ok(()),
+            _ => Err(DeviceError::Misuse(format!("buffer {} is not allocated", buffer.id))),
+        }
+    }
+
+    /// Takes a block out to work on it; [`World::put`] brings it back. An empty one if there is no such block.
+    pub fn take(&mut self, id: BlockId) -> Block {
+        let range = self.ranges.get_mut(&id.range);
+        range.and_then(|r| r.blocks.get_mut(id.index)).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Brings a block back.
+    pub fn put(&mut self, id: BlockId, block: Block) {
+        if let Some(place) = self.ranges.get_mut(&id.range).and_then(|r| r.blocks.get_mut(id.index)) {
+            *place = block;
+        }
+    }
+
+    /// Policy of a block's range.
+    pub fn policy(&self, id: BlockId) -> Policy {
+        self.ranges.get(&id.range).map(|r| r.policy).unwrap_or_default()
+    }
+
+    /// Address of a page of a block.
+    pub fn address(&self, id: BlockId, page: usize) -> u64 {
+        let base = self.ranges.get(&id.range).map_or(BASE, |r| r.address);
+        base + id.index as u64 * BLOCK + page as u64 * PAGE
+    }
+
+    /// Gives a block memory on the GPU, or moves it to the young end of the eviction order if it has some.
+    pub fn use_chunk(&mut self, id: BlockId, block: &mut Block) {
+        match block.chunk.take() {
+            Some(old) => {
+                self.chunks.remove(&old);
+            }
+            None => self.make_room(BLOCK, Some(id)),
+        }
+        self.chunks.insert(self.next_chunk, id);
+        block.chunk = Some(self.next_chunk);
+        self.next_chunk += 1;
+    }
+
+    /// Gives up a block's memory on the GPU if no page lives there any more.
+    pub fn drop_chunk_if_empty(&mut self, block: &mut Block) {
+        if block.on.gpu.resident.is_empty()
+            && let Some(chunk) = block.chunk.take()
+        {
+            self.chunks.remove(&chunk);
+        }
+    }
+
+    fn make_room(&mut self, bytes: u64, but: Option<BlockId>) {
+        while self.vram_used() + bytes > self.vram_total() {
+            let Some(victim) = self.chunks.values().copied().find(|id| Some(*id) != but) else { return };
+            self.evict(victim);
+        }
+    }
+}

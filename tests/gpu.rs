@@ -1,0 +1,247 @@
+//! What the CUDA device does on a real card. Most need a GPU: `cargo test --test gpu -- --ignored --nocapture`, or the test
+//! binary alone on a machine with a driver. Takes at most 1 GiB of managed memory.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Mutex, MutexGuard};
+use umtop::clock::Clock;
+use umtop::device::cuda::{CudaDevice, GpuChoice, survey};
+use umtop::device::{Access, Affine, Buffer, Device, DeviceError, Expect, Pattern, Recovery, Touch, Touched, Transfer};
+use umtop::event::{Advice, Check, MemoryKind, Proc};
+use umtop::units::{Bytes, bytes_per_second, gb_per_s};
+
+const OLD: Affine = Affine { mul: 3, add: 17 };
+const STEP: Affine = Affine { mul: 0x0101_0101, add: 5 };
+const GPU: Proc = Proc::Gpu(0);
+
+/// A device, and the turn to use it: a recovery resets the context that all devices of the process share.
+fn open() -> (MutexGuard<'static, ()>, CudaDevice) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(|broken| broken.into_inner());
+    (turn, CudaDevice::open(Clock::start(), &GpuChoice::First).unwrap())
+}
+
+fn patterns() -> [Pattern; 4] {
+    [
+        Pattern::Sequential,
+        Pattern::Strided { stride_bytes: 4096 },
+        Pattern::Random { seed: 0xDEAD_BEEF },
+        Pattern::OneWarp,
+    ]
+}
+
+fn whole(buffer: Buffer, access: Access, pattern: Pattern, value: Affine) -> Touch {
+    let elements = buffer.bytes.0 / 4;
+    Touch { access, pattern, first: 0, elements, count: elements, value, expect: None }
+}
+
+fn expecting(touch: Touch, touched: Affine, count: u64) -> Touch {
+    Touch { expect: Some(Expect { touched, untouched: OLD, count }), access: Access::Read, ..touch }
+}
+
+fn two_parts(kind: MemoryKind) -> bool {
+    matches!(kind, MemoryKind::Explicit | MemoryKind::Pageable)
+}
+
+/// Copies to a side, for the kinds of memory that need it.
+fn bring(device: &mut CudaDevice, buffer: Buffer, to: Proc) {
+    if two_parts(buffer.kind) {
+        device.transfer(buffer, Transfer::Copy, to).unwrap();
+    }
+}
+
+fn touch(device: &mut CudaDevice, buffer: Buffer, on: Proc, touch: &Touch) -> Touched {
+    let touched = device.touch(buffer, on, touch).unwrap();
+    assert!(touched.span.host().0 > 0);
+    assert_eq!(touched.span.gpu.is_some(), on == GPU);
+    touched
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn every_kind_of_memory_holds_what_every_pattern_does_to_it() {
+    let (_turn, mut device) = open();
+    for &kind in MemoryKind::ALL {
+        let buffer = device.alloc(kind, Bytes::mib(16)).unwrap();
+        let all = buffer.bytes.0 / 4;
+        let right = Some(Check { elements: all, wrong: 0 });
+        for pattern in patterns() {
+            touch(&mut device, buffer, Proc::Cpu, &whole(buffer, Access::Write, pattern, OLD));
+            bring(&mut device, buffer, GPU);
+            let read = whole(buffer, Access::Read, pattern, OLD);
+            assert_eq!(touch(&mut device, buffer, GPU, &expecting(read, OLD, all)).check, right, "{kind} {pattern:?}");
+            let wrong = touch(&mut device, buffer, GPU, &expecting(read, STEP, all)).check.unwrap().wrong;
+            assert_eq!(wrong, 1, "{kind} {pattern:?}: another sum must not pass");
+            touch(&mut device, buffer, GPU, &whole(buffer, Access::ReadWrite, pattern, STEP));
+            bring(&mut device, buffer, Proc::Cpu);
+            let checked = expecting(read, OLD.then(STEP), all);
+            assert_eq!(touch(&mut device, buffer, Proc::Cpu, &checked).check, right, "{kind} {pattern:?} changed");
+            touch(&mut device, buffer, GPU, &whole(buffer, Access::Write, pattern, STEP));
+            bring(&mut device, buffer, Proc::Cpu);
+            let checked = expecting(read, STEP, all);
+            assert_eq!(touch(&mut device, buffer, Proc::Cpu, &checked).check, right, "{kind} {pattern:?} written");
+        }
+        device.free(buffer).unwrap();
+        assert!(matches!(device.free(buffer), Err(DeviceError::Misuse(_))));
+    }
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn a_range_and_a_sample_leave_the_rest_alone() {
+    let (_turn, mut device) = open();
+    let buffer = device.alloc(MemoryKind::Managed, Bytes::mib(8)).unwrap();
+    let all = buffer.bytes.0 / 4;
+    let check_all = |device: &mut CudaDevice, count| {
+        let read = whole(buffer, Access::Read, Pattern::Sequential, OLD);
+        let check = touch(device, buffer, Proc::Cpu, &expecting(read, OLD.then(STEP), count)).check;
+        assert_eq!(check, Some(Check { elements: all, wrong: 0 }));
+    };
+    let fill = whole(buffer, Access::Write, Pattern::Sequential, OLD);
+    for (pattern, first, elements, count) in [
+        (Pattern::Random { seed: 9 }, 0, all, 16_384),
+        (Pattern::Random { seed: 9 }, 1001, 5003, 5003),
+        (Pattern::Sequential, 1, 3, 3),
+        (Pattern::Sequential, 4093, 100_007, 100_007),
+        (Pattern::Strided { stride_bytes: 28 }, 5, 7 * 1000, 7 * 1000),
+        (Pattern::OneWarp, 77, 1024, 1024),
+    ] {
+        touch(&mut device, buffer, GPU, &fill);
+        let change = Touch { first, elements, count, ..whole(buffer, Access::ReadWrite, pattern, STEP) };
+        touch(&mut device, buffer, GPU, &change);
+        check_all(&mut device, count);
+    }
+    let beyond = Touch { first: 1, ..whole(buffer, Access::Write, Pattern::Sequential, OLD) };
+    assert!(matches!(device.touch(buffer, GPU, &beyond), Err(DeviceError::Misuse(_))));
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn hints_are_taken_and_taken_back_and_change_no_value() {
+    let (_turn, mut device) = open();
+    let buffer = device.alloc(MemoryKind::Managed, Bytes::mib(64)).unwrap();
+    let all = buffer.bytes.0 / 4;
+    let read = whole(buffer, Access::Read, Pattern::Sequential, OLD);
+    if let Some(why) = device.caps().prefetch.reason() {
+        println!("no hints here: {why}");
+        assert!(matches!(device.transfer(buffer, Transfer::Prefetch, GPU), Err(DeviceError::Misuse(_))));
+        return;
+    }
+    touch(&mut device, buffer, Proc::Cpu, &whole(buffer, Access::Write, Pattern::Sequential, OLD));
+    for &advice in Advice::ALL {
+        device.advise(buffer, advice, true).unwrap();
+        for to in [GPU, Proc::Cpu] {
+            let span = device.transfer(buffer, Transfer::Prefetch, to).unwrap();
+            let check = touch(&mut device, buffer, to, &expecting(read, OLD, all)).check;
+            assert_eq!(check, Some(Check { elements: all, wrong: 0 }), "{advice} {to}");
+            println!("advice {advice}: prefetch of {} to {to} took {}", buffer.bytes, span.host());
+        }
+        device.advise(buffer, advice, false).unwrap();
+    }
+    let pinned = device.alloc(MemoryKind::Explicit, Bytes::mib(1)).unwrap();
+    assert!(matches!(device.advise(pinned, Advice::ReadMostly, true), Err(DeviceError::Misuse(_))));
+    assert!(matches!(device.transfer(pinned, Transfer::Prefetch, GPU), Err(DeviceError::Misuse(_))));
+    assert!(matches!(device.transfer(buffer, Transfer::Copy, GPU), Err(DeviceError::Misuse(_))));
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn speeds_are_told() {
+    let (_turn, mut device) = open();
+    for &kind in MemoryKind::ALL {
+        let buffer = device.alloc(kind, Bytes::mib(256)).unwrap();
+        let rate = |ns| bytes_per_second(buffer.bytes, ns).map(gb_per_s).unwrap();
+        for access in [Access::Write, Access::Write, Access::ReadWrite, Access::Read] {
+            let touch = touch(&mut device, buffer, Proc::Cpu, &whole(buffer, access, Pattern::Sequential, OLD));
+            println!("{kind}: CPU {access:?} {} GB/s", rate(touch.span.host()));
+        }
+        if two_parts(kind) {
+            for to in [GPU, Proc::Cpu, GPU] {
+                let span = device.transfer(buffer, Transfer::Copy, to).unwrap();
+                let gpu = span.gpu.unwrap();
+                println!("{kind}: copy to {to} {} GB/s by host, {} by events", rate(span.host()), rate(gpu));
+            }
+        }
+        for access in [Access::ReadWrite, Access::ReadWrite, Access::Read, Access::Write] {
+            let touch = touch(&mut device, buffer, GPU, &whole(buffer, access, Pattern::Sequential, OLD));
+            println!("{kind}: GPU {access:?} {} GB/s by events", rate(touch.span.gpu.unwrap()));
+        }
+        device.free(buffer).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn the_gpu_is_found_by_each_of_its_names() {
+    let (turn, device) = open();
+    let info = device.gpu_info();
+    println!("{info:?}\n{:?}\n{:?}", device.caps(), survey());
+    drop((device, turn));
+    for name in [info.uuid.as_str(), info.pci.as_str(), "0"] {
+        let (_turn, _first) = open();
+        let device = CudaDevice::open(Clock::start(), &name.parse().unwrap()).unwrap();
+        assert_eq!(device.gpu_info().uuid, info.uuid);
+    }
+    let absent = "GPU-00000000-0000-0000-0000-000000000000".parse().unwrap();
+    let error = CudaDevice::open(Clock::start(), &absent).map(drop).unwrap_err().to_string();
+    assert!(error.contains(&info.uuid), "{error}");
+}
+
+#[test]
+fn a_gpu_that_is_not_there_is_an_error_with_or_without_a_driver() {
+    let absent = "GPU-00000000-0000-0000-0000-000000000000".parse().unwrap();
+    let error = CudaDevice::open(Clock::start(), &absent).map(drop).unwrap_err();
+    assert!(matches!(error, DeviceError::Unusable(_)), "{error}");
+    assert_eq!(survey().gpus.is_empty(), GpuChoice::First.pick(&survey()).is_err());
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn the_device_works_in_another_thread_than_its_opener() {
+    let (_turn, mut device) = open();
+    let worker = std::thread::spawn(move || {
+        let buffer = device.alloc(MemoryKind::Managed, Bytes::mib(2)).unwrap();
+        let write = whole(buffer, Access::Write, Pattern::Sequential, OLD);
+        touch(&mut device, buffer, GPU, &write);
+        let all = write.elements;
+        touch(&mut device, buffer, Proc::Cpu, &expecting(write, OLD, all)).check
+    });
+    assert_eq!(worker.join().unwrap().unwrap().wrong, 0);
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn memory_is_told_and_comes_back() {
+    let (_turn, mut device) = open();
+    let before = device.memory().unwrap();
+    assert!(before.vram_free > Bytes(0) && before.vram_free <= before.vram_total);
+    assert!(before.host_available > Bytes(0));
+    let buffer = device.alloc(MemoryKind::Explicit, Bytes::mib(256)).unwrap();
+    assert!(device.memory().unwrap().vram_free < before.vram_free);
+    device.free(buffer).unwrap();
+    let too_much = Bytes(before.vram_total.0 * 2);
+    assert!(matches!(device.alloc(MemoryKind::Pageable, too_much), Err(DeviceError::NoRoom { .. })));
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn a_lost_context_is_recovered_or_given_up_for_good() {
+    let (_turn, mut device) = open();
+    let kept: Vec<Buffer> = MemoryKind::ALL.iter().map(|&kind| device.alloc(kind, Bytes::mib(2)).unwrap()).collect();
+    let error = device.lose_context().unwrap_err();
+    println!("lost: {error}");
+    assert!(error.sticky());
+    assert!(device.memory().is_err() || device.alloc(MemoryKind::Managed, Bytes::mib(2)).is_err());
+    let outcome = device.recover().unwrap();
+    println!("recovery: {outcome:?}");
+    for buffer in kept {
+        assert!(matches!(device.free(buffer), Err(DeviceError::Misuse(_))), "no buffer outlives a recovery");
+    }
+    let again = device.alloc(MemoryKind::Managed, Bytes::mib(2));
+    match outcome {
+        Recovery::Verified => {
+            let write = whole(again.clone().unwrap(), Access::Write, Pattern::Sequential, OLD);
+            touch(&mut device, again.unwrap(), GPU, &write);
+        }
+        Recovery::RestartNeeded => assert!(again.unwrap_err().to_string().contains("restart umtop")),
+    }
+}
