@@ -208,10 +208,11 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The trace level in force.
+    /// The trace level in force: the newest window's, or the run's if that began later (at level off there are no windows).
     pub fn level(&self) -> TraceLevel {
-        let told = self.session.uvm.points.last().map(|point| point.level);
-        told.or_else(|| self.session.runs.current().map(|run| run.start.trace)).unwrap_or(TraceLevel::Off)
+        let told = self.session.uvm.points.last().map(|point| (point.at, point.level));
+        let run = self.session.runs.current().map(|run| (run.at, run.start.trace));
+        told.into_iter().chain(run).max_by_key(|(at, _)| *at).map_or(TraceLevel::Off, |(_, level)| level)
     }
 
     /// A figure of the driver's windows over the time axis.
