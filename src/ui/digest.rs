@@ -44,9 +44,8 @@ impl Digest {
 }
 
 fn before(session: &Session, run: &Run) -> Option<(Estimate, String)> {
-    let same = |other: &&Run| {
-        other.start.run < run.start.run && other.start.settings.workload == run.start.settings.workload
-    };
+    let same =
+        |other: &&Run| other.start.run < run.start.run && other.start.settings.workload == run.start.settings.workload;
     let earlier = session.runs.runs.iter().rev().filter(same).find(|other| other.counted().next().is_some())?;
     Some((earlier.estimate()?, crate::session::difference(&earlier.start, &run.start)))
 }

@@ -17,8 +17,7 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?25l\x1b[?1000h\x1b[?1006h";
 
 /// Undoes [`ENTER`] and whatever else may be on: synchronized update, every mouse mode, bracketed paste, attributes.
-const RESTORE: &[u8] =
-    b"\x1b[?2026l\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[0m\x1b[?25h\x1b[?1049l";
+const RESTORE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[0m\x1b[?25h\x1b[?1049l";
 
 /// Signals that end the process at once; the handler restores the terminal first.
 const FATAL: [libc::c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];

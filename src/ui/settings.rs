@@ -60,7 +60,8 @@ pub fn trace(model: &mut Model) -> Option<Control> {
 /// The next larger or smaller power of two.
 pub fn resize(model: &mut Model, larger: bool) -> Option<Control> {
     let size = model.ui.wanted.size.0;
-    let next = if larger { (size + 1).checked_next_power_of_two()? } else { 1 << size.saturating_sub(1).checked_ilog2()? };
+    let next =
+        if larger { (size + 1).checked_next_power_of_two()? } else { 1 << size.saturating_sub(1).checked_ilog2()? };
     let bounds = model.setup.entry(&model.ui.wanted.workload).map(|entry| entry.size);
     let (least, most) = bounds.unwrap_or((Bytes::mib(2), Bytes(u64::MAX)));
     if next < least.0 || next > most.0 {
@@ -75,11 +76,17 @@ fn ask(model: &mut Model, settings: Settings) -> Option<Control> {
     let over = model.setup.vram_free.filter(|free| settings.memory != MemoryKind::ZeroCopy && settings.size > *free);
     match over {
         Some(free) if !model.setup.oversubscription => {
-            let text = format!("{} is more than the {free} free on the GPU: start umtop with --allow-oversubscription", settings.size);
+            let text = format!(
+                "{} is more than the {free} free on the GPU: start umtop with --allow-oversubscription",
+                settings.size
+            );
             refuse(model, text)
         }
         Some(_) if settings.memory != MemoryKind::Managed => {
-            let text = format!("{} of {} memory does not fit on the GPU: only managed memory may exceed it", settings.size, settings.memory);
+            let text = format!(
+                "{} of {} memory does not fit on the GPU: only managed memory may exceed it",
+                settings.size, settings.memory
+            );
             refuse(model, text)
         }
         Some(_) => {

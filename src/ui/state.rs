@@ -77,8 +77,8 @@ pub struct UiState {
 pub struct Model {
     /// The facts.
     pub session: Session,
-    /// The facts as they were when the picture was frozen; `None` while it moves.
-    pub frozen: Option<Box<Session>>,
+    /// The facts and estimates as they were when the picture was frozen; `None` while it moves.
+    pub frozen: Option<Box<(Session, Digest)>>,
     /// Estimates over the runs, made now and then instead of for each frame.
     pub digest: Digest,
     /// Choices.
@@ -109,7 +109,12 @@ impl Model {
 
     /// The session that is to be drawn.
     pub fn shown(&self) -> &Session {
-        self.frozen.as_deref().unwrap_or(&self.session)
+        self.frozen.as_ref().map_or(&self.session, |frozen| &frozen.0)
+    }
+
+    /// The estimates that are to be drawn.
+    pub fn estimates(&self) -> &Digest {
+        self.frozen.as_ref().map_or(&self.digest, |frozen| &frozen.1)
     }
 
     /// Length of the time window.

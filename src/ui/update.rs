@@ -1,8 +1,8 @@
 //! The only place where the model changes: a message in, perhaps a request to the source out.
 
 use super::keys::{self, Action};
-use super::setup::Mode;
 use super::settings;
+use super::setup::Mode;
 use super::state::{Model, Overlay, SPEEDS, WINDOWS};
 use super::view;
 use crate::event::{Body, Control, Event, Outcome, RunEvent};
@@ -109,7 +109,7 @@ fn look(model: &mut Model, action: Action) {
     match action {
         Action::Freeze => {
             model.frozen = match model.frozen {
-                None => Some(Box::new(model.session.clone())),
+                None => Some(Box::new((model.session.clone(), model.digest.clone()))),
                 Some(_) => None,
             };
         }

@@ -5,15 +5,18 @@ use crate::session::{Session, UvmPoint};
 use crate::ui::state::Model;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widget::chart::{Curve, DOTS_X, TimeChart, Together};
-use crate::ui::widget::scale::{Scale, highest};
+use crate::ui::widget::scale::{DECADES, Scale, highest};
 use crate::units::{Nanos, Stamp};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 /// Columns left of each plot for the labels of its axis.
 pub const GUTTER: u16 = 9;
+/// Below this many columns of dots titles are short.
+const NARROW: usize = 130;
 /// Figures in titles are means over this long.
 pub const FIGURE: Nanos = Nanos::millis(1_000);
 
@@ -69,6 +72,8 @@ pub struct Context<'a> {
     pub theme: Theme,
     /// The common time axis.
     pub axis: Axis,
+    /// The whole screen.
+    pub screen: Rect,
 }
 
 /// One chart, before it is placed.
@@ -93,7 +98,13 @@ impl<'a> Context<'a> {
 
     /// A label and its figure, for a title: `HtoD  6.1`.
     pub fn figure(&self, role: Role, label: &str, value: &str) -> Line<'static> {
-        Line::from(vec![self.span(role, format!("{label} ")), self.span(Role::Value, value)])
+        let label = if label.is_empty() { String::new() } else { format!("{label} ") };
+        Line::from(vec![self.span(role, label), self.span(Role::Value, value)])
+    }
+
+    /// Whether titles must be short.
+    pub fn narrow(&self) -> bool {
+        self.axis.columns < NARROW
     }
 
     /// A horizontal part of a frame with a title at its left and as many of `parts` as fit at its right.
@@ -110,24 +121,26 @@ impl<'a> Context<'a> {
             .iter()
             .take_while(|part| {
                 used += part.width() + 2;
-                used + 1 <= room
+                used < room
             })
             .collect();
         if title_width > 0 {
-            let mut padded = title;
-            padded.spans.insert(0, Span::raw(" "));
-            padded.spans.push(Span::raw(" "));
-            buf.set_line(row.x + 1, row.y, &padded, row.width.saturating_sub(2));
+            write_over(&title, row.x + 1, row.y, row.right() - 1, buf);
         }
         let wide: usize = fitting.iter().map(|part| part.width() + 2).sum();
         let mut x = row.right().saturating_sub(1 + wide as u16);
         for part in fitting {
-            let mut padded = part.clone();
-            padded.spans.insert(0, Span::raw(" "));
-            padded.spans.push(Span::raw(" "));
-            buf.set_line(x, row.y, &padded, row.right() - x);
-            x += part.width() as u16 + 2;
+            x = write_over(part, x, row.y, row.right(), buf);
         }
+    }
+
+    /// Text cut to `room` columns, with a sign that it was cut.
+    pub fn fit(&self, text: &str, room: usize) -> String {
+        if text.chars().count() <= room {
+            return text.to_owned();
+        }
+        let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+        format!("{}{}", kept.trim_end(), if room > 0 { self.theme.pick("…", "~") } else { "" })
     }
 
     /// The corners of a rule: `top`, else one between panels.
@@ -160,11 +173,7 @@ impl<'a> Context<'a> {
         let scale = Scale::fitting(top, plot.floor, self.model.ui.log);
         let markers = self.markers();
         let chart = TimeChart {
-            curves: plot
-                .curves
-                .iter()
-                .map(|(role, values)| Curve { values, style: self.theme.style(*role) })
-                .collect(),
+            curves: plot.curves.iter().map(|(role, values)| Curve { values, style: self.theme.style(*role) }).collect(),
             together: plot.together,
             scale,
             markers: &markers,
@@ -173,7 +182,8 @@ impl<'a> Context<'a> {
             quiet_style: self.theme.style(Role::Border),
             ascii: self.theme.ascii(),
         };
-        self.gutter(area, &(plot.label)(scale.max), buf);
+        let foot = if scale.log { (plot.label)(scale.max / 10f64.powf(DECADES)) } else { "0".to_owned() };
+        self.gutter(area, &(plot.label)(scale.max), &foot, buf);
         chart.render(Context::plot_area(area), buf);
     }
 
@@ -198,10 +208,11 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The trace level in force.
+    /// The trace level in force: the newest window's, or the run's if that began later (at level off there are no windows).
     pub fn level(&self) -> TraceLevel {
-        let told = self.session.uvm.points.last().map(|point| point.level);
-        told.or_else(|| self.session.runs.current().map(|run| run.start.trace)).unwrap_or(TraceLevel::Off)
+        let told = self.session.uvm.points.last().map(|point| (point.at, point.level));
+        let run = self.session.runs.current().map(|run| (run.at, run.start.trace));
+        told.into_iter().chain(run).max_by_key(|(at, _)| *at).map_or(TraceLevel::Off, |(_, level)| level)
     }
 
     /// A figure of the driver's windows over the time axis.
@@ -226,12 +237,23 @@ impl<'a> Context<'a> {
         self.session.runs.markers.iter().filter_map(|marker| self.axis.column(marker.at)).collect()
     }
 
-    fn gutter(&self, area: Rect, top: &str, buf: &mut Buffer) {
+    fn gutter(&self, area: Rect, top: &str, foot: &str, buf: &mut Buffer) {
         let dim = self.theme.style(Role::Dim);
         let width = usize::from(GUTTER.min(area.width).saturating_sub(1));
         buf.set_stringn(area.x, area.y, format!("{top:>width$}"), width, dim);
         if area.height > 1 {
-            buf.set_stringn(area.x, area.bottom() - 1, format!("{:>width$}", 0), width, dim);
+            buf.set_stringn(area.x, area.bottom() - 1, format!("{foot:>width$}"), width, dim);
         }
     }
+}
+
+/// Writes a line with a blank at each end over what is there, styles included; returns the column after it.
+fn write_over(line: &Line, x: u16, y: u16, right: u16, buf: &mut Buffer) -> u16 {
+    let mut padded = line.clone();
+    padded.spans.insert(0, Span::raw(" "));
+    padded.spans.push(Span::raw(" "));
+    let width = (padded.width() as u16).min(right.saturating_sub(x));
+    buf.set_style(Rect { x, y, width, height: 1 }, Style::reset());
+    buf.set_line(x, y, &padded, width);
+    x + width
 }

@@ -41,10 +41,10 @@ fn details(cx: &Context) -> Vec<Line<'static>> {
     let latency = cx.uvm_now(|point: &UvmPoint| Some(point.events.as_ref()?.batch_latency_p50? as f64));
     let thrash = cx.session.uvm.thrashing;
     vec![
-        cx.figure(Role::Dim, "raw", &per_second(|events| events.gpu_faults_raw)),
         cx.figure(Role::Dim, "batches", &per_second(|events| events.batches)),
         cx.figure(Role::Dim, "batch p50", &latency.map_or_else(|| "-".to_owned(), |ns| Nanos(ns as u64).to_string())),
         cx.figure(if thrash > 0 { Role::Warning } else { Role::Dim }, "thrash", &count(thrash as f64)),
+        cx.figure(Role::Dim, "raw", &per_second(|events| events.gpu_faults_raw)),
     ]
 }
 

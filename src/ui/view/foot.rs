@@ -5,6 +5,7 @@ use crate::event::Level;
 use crate::session::story;
 use crate::ui::keys::{self, Action, Footer, Row};
 use crate::ui::theme::Role;
+use crate::ui::widget::chart::DOTS_X;
 use crate::units::Nanos;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,29 +16,36 @@ const NOTICE_LASTS: Nanos = Nanos::millis(10_000);
 /// A pass that is silent for longer than this is spoken of.
 const SILENCE: Nanos = Nanos::millis(5_000);
 
-/// Draws the labels of the time axis, and what changed at the markers.
+/// Draws the labels of the time axis: the newest moment, what changed at the markers, and times where there is room.
 pub fn axis(cx: &Context, row: Rect, buf: &mut Buffer) {
     let plot = Context::plot_area(row);
-    let dim = cx.theme.style(Role::Dim);
-    let window = cx.model.window().0 / 1_000_000_000;
+    let mut taken: Vec<Rect> = Vec::new();
     let mut put = |x: u16, text: &str, role: Role| {
-        let room = usize::from(plot.right().saturating_sub(x));
-        buf.set_stringn(x, plot.y, text, room, cx.theme.style(role));
+        let place = Rect { x, width: text.chars().count() as u16, height: 1, ..plot };
+        let free = place.right() <= plot.right() && taken.iter().all(|other| other.intersection(place).is_empty());
+        if free {
+            buf.set_stringn(x, plot.y, text, usize::from(place.width), cx.theme.style(role));
+            taken.push(Rect { x: x.saturating_sub(1), width: place.width + 2, ..place });
+        }
+        free
     };
     let now = if cx.model.frozen.is_some() { "frozen" } else { "now" };
-    for quarter in 0..4u16 {
-        let text = format!("{}{:.3} s", cx.theme.pick("−", "-"), window as f64 * f64::from(4 - quarter) / 4.0);
-        let text = text.replace(".000", "").replace("00 s", " s");
-        put(plot.x + (u32::from(plot.width) * u32::from(quarter) / 4) as u16, &text, Role::Dim);
-    }
-    let last = plot.right().saturating_sub(now.len() as u16);
-    for marker in &cx.session.runs.markers {
-        if let Some(column) = cx.axis.column(marker.at) {
-            let x = plot.x + (column / 2) as u16;
-            put(x, &format!("{} {} ", cx.theme.pick("└", "'"), marker.text), Role::Marker);
+    put(plot.right().saturating_sub(now.len() as u16), now, Role::Dim);
+    for marker in cx.session.runs.markers.iter().rev() {
+        let Some(column) = cx.axis.column(marker.at) else { continue };
+        let x = plot.x + (column / DOTS_X) as u16;
+        if !put(x, &format!("{} {}", cx.theme.pick("└", "'"), marker.text), Role::Marker) {
+            let before = format!("{} {}", marker.text, cx.theme.pick("┘", "'"));
+            if let Some(x) = (x + 1).checked_sub(before.chars().count() as u16).filter(|x| *x >= plot.x) {
+                put(x, &before, Role::Marker);
+            }
         }
     }
-    buf.set_stringn(last.saturating_sub(1), plot.y, format!(" {now}"), now.len() + 1, dim);
+    let window = cx.model.window().seconds();
+    for quarter in 0..4u16 {
+        let text = format!("{}{} s", cx.theme.pick("−", "-"), window * f64::from(4 - quarter) / 4.0);
+        put(plot.x + (u32::from(plot.width) * u32::from(quarter) / 4) as u16, &text, Role::Dim);
+    }
 }
 
 /// The sentence at the foot of the charts: an answer to a key, silence, a fresh notice, or what the newest pass shows.
@@ -64,16 +72,18 @@ pub fn sentence(cx: &Context) -> (Role, String) {
     (Role::Value, story(cx.session).or_else(question).unwrap_or_default())
 }
 
-/// The foot of the charts' frame, with the sentence.
+/// Columns that the sentence can have at most: the screen's width, less the frame.
+pub fn room(cx: &Context) -> usize {
+    usize::from(cx.screen.width.saturating_sub(5))
+}
+
+/// The foot of the charts' frame with the sentence, which reaches over the workload column where it is long.
 pub fn rule(cx: &Context, row: Rect, buf: &mut Buffer) {
-    let (role, mut text) = sentence(cx);
-    let room = usize::from(row.width.saturating_sub(5));
-    if text.chars().count() > room {
-        text = text.chars().take(room.saturating_sub(1)).collect();
-        text.push_str(cx.theme.pick("…", "~"));
-    }
+    let (role, text) = sentence(cx);
     let corners = if cx.theme.ascii() { ("+", "+") } else { ("└", "┘") };
-    cx.rule(row, corners, Line::from(cx.span(role, text)), &[], buf);
+    let long = text.chars().count() + 5 > usize::from(row.width);
+    let row = if long { Rect { x: cx.screen.x, width: cx.screen.width, ..row } } else { row };
+    cx.rule(row, corners, Line::from(cx.span(role, cx.fit(&text, room(cx)))), &[], buf);
 }
 
 /// The footer's rows that fit, each with its column: those that must be there, the others while there is room.
@@ -103,10 +113,7 @@ fn fitting(cx: &Context, width: u16) -> Vec<(u16, &'static Row)> {
 /// Draws the footer.
 pub fn footer(cx: &Context, area: Rect, buf: &mut Buffer) {
     for (x, row) in fitting(cx, area.width) {
-        let line = Line::from(vec![
-            cx.span(Role::Key, shown(cx, row)),
-            cx.span(Role::Dim, format!(" {}", row.label)),
-        ]);
+        let line = Line::from(vec![cx.span(Role::Key, shown(cx, row)), cx.span(Role::Dim, format!(" {}", row.label))]);
         let x = area.x.saturating_add(x);
         buf.set_line(x, area.y, &line, area.right().saturating_sub(x));
     }

@@ -15,10 +15,13 @@ pub fn draw(cx: &Context, area: Rect, buf: &mut Buffer) {
     let mut left = badges(cx);
     let origin = cx.session.header.as_ref().map(|header| &header.origin);
     if let Some(Origin::Simulated { profile, reason }) = origin {
-        left.push(cx.span(Role::Warning, format!("  {profile}: {reason}")));
+        let rest = usize::from(room).saturating_sub(left.iter().map(Span::width).sum());
+        let whole = format!("{profile}: {reason}");
+        let said = if whole.chars().count() <= rest { whole } else { cx.fit(reason, rest) };
+        left.push(cx.span(Role::Warning, said));
     }
     match cx.session.header.as_ref().map(|header| &header.gpu) {
-        Some(Some(gpu)) => left.extend(machine(cx, gpu)),
+        Some(Some(gpu)) => machine(cx, gpu, usize::from(room), &mut left),
         Some(None) => left.push(cx.span(Role::Dim, "  no GPU")),
         None => left.push(cx.span(Role::Dim, "  starting")),
     }
@@ -35,7 +38,9 @@ fn badges(cx: &Context) -> Vec<Span<'static>> {
     };
     let simulated = matches!(cx.session.header.as_ref().map(|h| &h.origin), Some(Origin::Simulated { .. }));
     match cx.model.setup.mode {
-        Mode::Replay => badge(Role::Badge, format!(" {} REPLAY {}× ", if ascii { ">" } else { "▶" }, cx.model.ui.speed)),
+        Mode::Replay => {
+            badge(Role::Badge, format!(" {} REPLAY {}× ", if ascii { ">" } else { "▶" }, cx.model.ui.speed))
+        }
         Mode::Watch => badge(Role::Live, format!(" {} WATCHING ", if ascii { "*" } else { "●" })),
         Mode::Live if !simulated => badge(Role::Live, format!(" {} LIVE ", if ascii { "*" } else { "●" })),
         Mode::Live => {}
@@ -52,10 +57,16 @@ fn badges(cx: &Context) -> Vec<Span<'static>> {
     spans
 }
 
-fn machine(cx: &Context, gpu: &GpuInfo) -> Vec<Span<'static>> {
+/// The card, and of its particulars those that fit.
+fn machine(cx: &Context, gpu: &GpuInfo, room: usize, spans: &mut Vec<Span<'static>>) {
     let dot = cx.theme.pick(" · ", " - ");
-    let mut spans = vec![Span::raw(" "), cx.span(Role::Value, gpu.name.clone())];
-    let mut add = |text: String| spans.push(cx.span(Role::Dim, format!("{dot}{text}")));
+    spans.extend([Span::raw(" "), cx.span(Role::Value, gpu.name.clone())]);
+    let mut used: usize = spans.iter().map(Span::width).sum();
+    let mut add = |text: String| {
+        let span = cx.span(Role::Dim, format!("{dot}{text}"));
+        used += span.width();
+        spans.extend((used <= room).then_some(span));
+    };
     if !gpu.driver.is_empty() {
         add(format!("driver {}", gpu.driver));
     }
@@ -65,7 +76,6 @@ fn machine(cx: &Context, gpu: &GpuInfo) -> Vec<Span<'static>> {
     if let Some(header) = &cx.session.header {
         add(if header.caps.concurrent.yes() { "concurrent paging" } else { "no concurrent paging" }.to_owned());
     }
-    spans
 }
 
 /// The link now, and at best where that is more (an idle link slows down).

@@ -26,13 +26,8 @@ pub enum Panel {
 }
 
 /// Panels from top to bottom: rows that they need, and their share of what is left.
-const PANELS: [(Panel, u16, u16); 5] = [
-    (Panel::Pcie, 2, 4),
-    (Panel::Migrated, 2, 4),
-    (Panel::Faults, 2, 3),
-    (Panel::Vram, 1, 1),
-    (Panel::Passes, 2, 3),
-];
+const PANELS: [(Panel, u16, u16); 5] =
+    [(Panel::Pcie, 2, 4), (Panel::Migrated, 2, 4), (Panel::Faults, 2, 3), (Panel::Vram, 1, 1), (Panel::Passes, 2, 3)];
 
 /// What gives way first when there is no room; the time axis's labels go before all of them.
 const DROPPED: [Panel; 4] = [Panel::Vram, Panel::Faults, Panel::Passes, Panel::Migrated];
@@ -73,20 +68,14 @@ pub fn layout(area: Rect, mode: Mode) -> Option<Layout> {
         strip = Some(row(body.y));
         body = Rect { y: body.y + 1, height: body.height - 1, ..body };
     }
-    let (panels, axis) = stack(body);
-    Some(Layout {
-        header: row(area.y),
-        column,
-        strip,
-        charts: body,
-        panels,
-        axis,
-        footer: row(area.bottom() - 1),
-    })
+    let (panels, axis) = stack(body, mode);
+    Some(Layout { header: row(area.y), column, strip, charts: body, panels, axis, footer: row(area.bottom() - 1) })
 }
 
-fn stack(body: Rect) -> (Vec<(Panel, Rect)>, Option<Rect>) {
+/// Stacks the panels; a watched process has no passes.
+fn stack(body: Rect, mode: Mode) -> (Vec<(Panel, Rect)>, Option<Rect>) {
     let mut shown = PANELS.to_vec();
+    shown.retain(|(panel, ..)| *panel != Panel::Passes || mode != Mode::Watch);
     let mut axis = true;
     let need = |shown: &[(Panel, u16, u16)], axis: bool| -> u16 {
         shown.iter().map(|(_, least, _)| least + 1).sum::<u16>() + 1 + u16::from(axis)

@@ -1,7 +1,7 @@
 //! What the driver moved: by cause where it tells, else by direction.
 
 use super::context::{Context, Plot};
-use super::pcie::short;
+use super::pcie::axis_rate;
 use crate::event::{Cause, TraceLevel};
 use crate::session::{CAUSES, UvmPoint};
 use crate::ui::theme::Role;
@@ -18,7 +18,7 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     let (parts, curves) = match level {
         TraceLevel::Off => (Vec::new(), Vec::new()),
         TraceLevel::Full => {
-            title.push(cx.span(Role::Dim, " by cause"));
+            title.extend((!cx.narrow()).then(|| cx.span(Role::Dim, " by cause")));
             by_cause(cx)
         }
         TraceLevel::Counters | TraceLevel::Faults => by_direction(cx),
@@ -27,17 +27,19 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     if level == TraceLevel::Off {
         return cx.instead(area, "press t: needs trace counters", buf);
     }
-    let label = |value: f64| format!("{} GB/s", short(value));
-    cx.plot(area, &Plot { curves, together: Together::Stacked, floor: 1e8, ceiling: None, label: &label }, buf);
+    cx.plot(area, &Plot { curves, together: Together::Stacked, floor: 1e8, ceiling: None, label: &axis_rate }, buf);
     if level != TraceLevel::Full {
         cx.remark(area, "by cause needs trace full: press t", buf);
     }
 }
 
+/// A figure of a window per second.
+type Rate = fn(&UvmPoint) -> Option<f64>;
+/// Figures for the title, and curves.
 type Drawn = (Vec<Line<'static>>, Vec<(Role, Vec<Option<f64>>)>);
 
 fn by_direction(cx: &Context) -> Drawn {
-    let directions: [(Role, &str, fn(&UvmPoint) -> Option<f64>); 2] = [
+    let directions: [(Role, &str, Rate); 2] = [
         (Role::HtoD, "HtoD", |point| point.per_second(point.counters?.bytes_htod)),
         (Role::DtoH, "DtoH", |point| point.per_second(point.counters?.bytes_dtoh)),
     ];
@@ -48,23 +50,23 @@ fn by_direction(cx: &Context) -> Drawn {
     (parts, directions.iter().map(|(role, _, of)| (*role, cx.uvm(of))).collect())
 }
 
-/// Causes in the order of the stack, from the foot.
-const SHOWN: [(Cause, Role, &str); 5] = [
-    (Cause::Fault, Role::ByFault, "fault"),
-    (Cause::Prefetch, Role::ByPrefetch, "driver prefetch"),
-    (Cause::User, Role::ByUser, "yours"),
-    (Cause::Eviction, Role::ByEviction, "evicted"),
-    (Cause::Unknown, Role::ByOther, "other"),
+/// Causes in the order of the stack, from the foot, with a longer and a shorter name.
+const SHOWN: [(Cause, Role, &str, &str); 5] = [
+    (Cause::Fault, Role::ByFault, "fault", "fault"),
+    (Cause::Prefetch, Role::ByPrefetch, "driver prefetch", "driver"),
+    (Cause::User, Role::ByUser, "yours", "yours"),
+    (Cause::Eviction, Role::ByEviction, "evicted", "evict"),
+    (Cause::Unknown, Role::ByOther, "other", "other"),
 ];
 
 fn by_cause(cx: &Context) -> Drawn {
     let mut parts = Vec::new();
     let mut curves = Vec::new();
-    for (cause, role, name) in SHOWN {
+    for (cause, role, long, short) in SHOWN {
         let of = |point: &UvmPoint| point.per_second(bytes(point, cause)?);
         let now = cx.uvm_now(of);
         if cause != Cause::Unknown || now.is_some_and(|rate| rate > 0.0) {
-            parts.push(cx.figure(role, name, &rate(now)));
+            parts.push(cx.figure(role, if cx.narrow() { short } else { long }, &rate(now)));
         }
         curves.push((role, cx.uvm(of)));
     }
@@ -77,7 +79,7 @@ fn bytes(point: &UvmPoint, cause: Cause) -> Option<u64> {
         let whole = point.counters?;
         return Some(if cause == Cause::Unknown { whole.bytes_htod + whole.bytes_dtoh } else { 0 });
     };
-    let own = |cause: &Cause| SHOWN.iter().any(|(shown, _, _)| shown == cause && *shown != Cause::Unknown);
+    let own = |cause: &Cause| SHOWN.iter().any(|(shown, ..)| shown == cause && *shown != Cause::Unknown);
     let takes = |of: &Cause| if cause == Cause::Unknown { !own(of) } else { *of == cause };
     Some(CAUSES.iter().zip(split).filter(|(of, _)| takes(of)).map(|(_, bytes)| bytes).sum())
 }

@@ -31,12 +31,36 @@ pub fn draw(model: &Model, frame: &mut Frame) {
 
 /// Draws the model into a part of a buffer.
 pub fn render(model: &Model, area: Rect, buf: &mut Buffer) {
+    paint(model, area, buf);
+    if model.setup.theme.ascii() {
+        to_ascii(area, buf);
+    }
+}
+
+/// Replaces what came with texts that the theme did not choose, such as `µ` of a unit or an accent of a title.
+fn to_ascii(area: Rect, buf: &mut Buffer) {
+    for position in area.intersection(buf.area).positions() {
+        let cell = &mut buf[position];
+        if !cell.symbol().is_ascii() {
+            let plain = match cell.symbol() {
+                "µ" => 'u',
+                "×" => 'x',
+                "–" | "−" | "—" => '-',
+                "…" => '~',
+                _ => '?',
+            };
+            cell.set_char(plain);
+        }
+    }
+}
+
+fn paint(model: &Model, area: Rect, buf: &mut Buffer) {
     let Some(layout) = layout::layout(area, model.setup.mode) else {
         let text = format!("terminal too small: {}{}{} needed", LEAST.0, model.setup.theme.pick("×", "x"), LEAST.1);
         buf.set_stringn(area.x, area.y, text, usize::from(area.width), ratatui::style::Style::new());
         return;
     };
-    let cx = context(model, &layout);
+    let cx = context(model, &layout, area);
     header::draw(&cx, layout.header, buf);
     if let Some(column) = layout.column {
         cx.sides(column, buf);
@@ -68,9 +92,10 @@ pub fn render(model: &Model, area: Rect, buf: &mut Buffer) {
 /// What a click at a position asks for.
 pub fn hit(model: &Model, column: u16, row: u16) -> Option<Action> {
     let (width, height) = model.ui.size;
-    let layout = layout::layout(Rect::new(0, 0, width, height), model.setup.mode)?;
+    let screen = Rect::new(0, 0, width, height);
+    let layout = layout::layout(screen, model.setup.mode)?;
     if layout.footer.contains((column, row).into()) {
-        return foot::at(&context(model, &layout), layout.footer, column);
+        return foot::at(&context(model, &layout, screen), layout.footer, column);
     }
     let menu = layout.column.filter(|menu| menu.contains((column, row).into()))?;
     let entries = model.setup.workloads.len();
@@ -78,9 +103,9 @@ pub fn hit(model: &Model, column: u16, row: u16) -> Option<Action> {
     entry.map(Action::RunNumber).or_else(|| settings::at(menu, row))
 }
 
-fn context<'a>(model: &'a Model, layout: &Layout) -> Context<'a> {
+fn context<'a>(model: &'a Model, layout: &Layout, screen: Rect) -> Context<'a> {
     let session = model.shown();
     let plot = Context::plot_area(Rect { width: layout.charts.width.saturating_sub(2), ..layout.charts });
     let axis = Axis::new(session.now, model.window(), plot.width);
-    Context { model, session, theme: model.setup.theme, axis }
+    Context { model, session, theme: model.setup.theme, axis, screen }
 }

@@ -56,10 +56,7 @@ fn help(cx: &Context) -> Vec<Line<'static>> {
         lines.push(Line::from(cx.span(Role::Title, group.title())));
         for row in rows {
             let shown = if cx.theme.ascii() { row.ascii } else { row.shown };
-            lines.push(Line::from(vec![
-                cx.span(Role::Key, format!("  {shown:<8}")),
-                cx.span(Role::Text, row.help),
-            ]));
+            lines.push(Line::from(vec![cx.span(Role::Key, format!("  {shown:<8}")), cx.span(Role::Text, row.help)]));
         }
     }
     lines

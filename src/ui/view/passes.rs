@@ -14,12 +14,16 @@ use ratatui::text::Line;
 /// Draws the panel below its rule.
 pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     let mut parts = Vec::new();
-    if let Some(now) = &cx.model.digest.now {
-        parts.push(cx.figure(Role::Pass, "median", &estimate(now)));
+    if let Some(now) = &cx.model.estimates().now {
+        parts.push(cx.figure(
+            Role::Pass,
+            if cx.narrow() { "" } else { "median" },
+            &estimate(now, cx.theme.pick("–", "-")),
+        ));
         parts.extend(compared(cx));
     }
     if let Some(pass) = cx.session.runs.last_pass() {
-        parts.push(phases(cx, pass));
+        parts.extend(phases(cx, pass));
     }
     let title = Line::from(vec![cx.span(Role::Title, "Time per pass")]);
     cx.rule(rule, cx.corners(false), title, &parts, buf);
@@ -31,39 +35,39 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 1e3, ceiling: before(cx), label: &label }, buf);
 }
 
-fn estimate(estimate: &Estimate) -> String {
+fn estimate(estimate: &Estimate, dash: &str) -> String {
     let time = |ns: f64| Nanos(ns.max(0.0) as u64).to_string();
     let median = time(estimate.median);
-    match estimate.interval {
-        Some((low, high)) => format!("{median} [{} – {}] n {}", time(low), time(high), estimate.n),
-        None => format!("{median} n {}", estimate.n),
-    }
+    let Some((low, high)) = estimate.interval.map(|(low, high)| (time(low), time(high))) else {
+        return format!("{median} n {}", estimate.n);
+    };
+    let unit = |text: &str| text.split(' ').nth(1).map(str::to_owned);
+    let low = if unit(&low) == unit(&high) { low.split(' ').next().unwrap_or_default() } else { &low };
+    format!("{median} [{low}{dash}{high}] n {}", estimate.n)
 }
 
 fn before(cx: &Context) -> Option<f64> {
-    cx.model.digest.before.as_ref().map(|(estimate, _)| estimate.median)
+    cx.model.estimates().before.as_ref().map(|(estimate, _)| estimate.median)
 }
 
 /// The median against that of the run before, in words; nothing is claimed within 5 %.
 fn compared(cx: &Context) -> Option<Line<'static>> {
-    let ratio = cx.model.digest.ratio()?;
+    let ratio = cx.model.estimates().ratio()?;
+    let times = cx.theme.pick("×", "x");
     let (role, text) = match ratio {
-        r if r > 1.05 => (Role::Error, format!("{r:.1}× slower")),
-        r if r < 1.0 / 1.05 => (Role::Good, format!("{:.1}× faster", 1.0 / r)),
+        r if r > 1.05 => (Role::Error, format!("{r:.1}{times} slower")),
+        r if r < 1.0 / 1.05 => (Role::Good, format!("{:.1}{times} faster", 1.0 / r)),
         _ => (Role::Dim, "as before".to_owned()),
     };
     Some(Line::from(vec![cx.span(role, text)]))
 }
 
-fn phases(cx: &Context, pass: &Pass) -> Line<'static> {
-    let mut spans = Vec::new();
-    for phase in Phase::ALL {
-        if let Some(ns) = phase_ns(pass, phase) {
-            spans.push(cx.span(Role::Dim, format!("{}{} ", if spans.is_empty() { "" } else { "  " }, name(phase))));
-            spans.push(cx.span(Role::Text, Nanos(ns).to_string()));
-        }
-    }
-    Line::from(spans)
+/// Where the pass's time went: what the GPU waits for first, then the CPU's part, as far as there is room.
+fn phases(cx: &Context, pass: &Pass) -> Vec<Line<'static>> {
+    let mut order = Phase::ALL;
+    order.sort_by_key(|phase| !matches!(phase, Phase::Kernel | Phase::MoveToGpu));
+    let took = order.into_iter().filter_map(|phase| Some((phase, phase_ns(pass, phase)?)));
+    took.map(|(phase, ns)| cx.figure(Role::Dim, name(phase), &Nanos(ns).to_string())).collect()
 }
 
 fn name(phase: Phase) -> &'static str {

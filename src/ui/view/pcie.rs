@@ -37,15 +37,19 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     if let Some(why) = down.and_then(|sampled| sampled.absent.as_ref()).filter(|_| silent) {
         return cx.instead(area, &why.to_string(), buf);
     }
-    let label = |value: f64| format!("{} GB/s", short(value));
-    let plot = Plot { curves, together: Together::Overlaid, floor: 1e8, ceiling, label: &label };
+    let plot = Plot { curves, together: Together::Overlaid, floor: 1e8, ceiling, label: &axis_rate };
     cx.plot(area, &plot, buf);
 }
 
-/// A rate in GB/s for an axis's end, which is a round number.
-pub fn short(bytes_per_second: f64) -> String {
-    let gb = bytes_per_second / 1e9;
-    if gb >= 10.0 || (gb - gb.round()).abs() < 1e-6 { format!("{gb:.0}") } else { format!("{gb:.1}") }
+/// A rate for an axis's end, which is a round number.
+pub fn axis_rate(bytes_per_second: f64) -> String {
+    let (value, unit) = match bytes_per_second {
+        rate if rate >= 0.999e9 => (rate / 1e9, "GB/s"),
+        rate if rate >= 0.999e6 => (rate / 1e6, "MB/s"),
+        rate => (rate / 1e3, "kB/s"),
+    };
+    let round = value >= 10.0 || (value - value.round()).abs() < 1e-6;
+    if round { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }
 
 fn title(cx: &Context, sampled: Option<&Sampled>) -> Line<'static> {

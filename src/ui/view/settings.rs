@@ -47,7 +47,7 @@ pub fn draw(cx: &Context, column: Rect, buf: &mut Buffer) {
             (role(wanted, i), values[i].clone())
         };
         let room = usize::from(column.width.saturating_sub(14));
-        buf.set_stringn(column.x + 13, y, value, room, cx.theme.style(role));
+        buf.set_stringn(column.x + 13, y, cx.fit(&value, room), room, cx.theme.style(role));
     }
     let corners = if cx.theme.ascii() { ("+", "+") } else { ("└", "┘") };
     cx.rule(row(foot), corners, Line::default(), &[], buf);
@@ -61,11 +61,20 @@ pub fn strip(cx: &Context, row: Rect, buf: &mut Buffer) {
         Mode::Replay | Mode::Watch => replayed.unwrap_or(&cx.model.ui.wanted),
     };
     if cx.model.setup.mode == Mode::Watch {
+        let line = Line::from(cx.span(Role::Dim, " another process is watched; nothing of ours runs"));
+        buf.set_line(row.x, row.y, &line, row.width);
         return;
     }
-    let mut spans = vec![Span::raw(" "), cx.span(Role::Value, settings.workload.clone())];
-    for ((_, label, _), value) in ROWS.iter().zip(values(settings)) {
-        spans.push(cx.span(Role::Dim, format!("  {label} ")));
+    let mut spans = vec![Span::raw(" ")];
+    let chosen = cx.model.setup.workloads.get(cx.model.ui.selected).filter(|_| cx.model.setup.mode == Mode::Live);
+    if let Some(entry) = chosen.filter(|entry| entry.name != settings.workload) {
+        let arrow = cx.theme.pick("▸", ">");
+        spans.push(cx.span(Role::Key, format!("{arrow} {} {} ", entry.title, cx.theme.pick("⏎", "(enter)"))));
+    }
+    spans.push(cx.span(Role::Value, settings.workload.clone()));
+    let [memory, prefetch, advice, size, _] = values(settings);
+    for (label, value) in [("", size), ("", memory), ("prefetch ", prefetch), ("advice ", advice)] {
+        spans.push(cx.span(Role::Dim, format!("{}{label}", cx.theme.pick(" · ", " - "))));
         spans.push(cx.span(Role::Text, value));
     }
     buf.set_line(row.x, row.y, &Line::from(spans), row.width);

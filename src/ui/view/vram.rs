@@ -2,6 +2,7 @@
 
 use super::context::{Context, Plot};
 use crate::event::{MemoryKind, Metric};
+use crate::session::Reading;
 use crate::ui::theme::Role;
 use crate::ui::widget::chart::Together;
 use crate::units::Bytes;
@@ -11,6 +12,9 @@ use ratatui::text::Line;
 
 /// Pages of 4 KiB in a block of 2 MiB.
 const PAGES_PER_BLOCK: u64 = 512;
+
+/// Bytes of a GiB: the axis ends at a round number of them.
+const GIB: f64 = (1u64 << 30) as f64;
 
 /// Draws the panel below its rule.
 pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
@@ -26,13 +30,14 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     let title = Line::from(vec![cx.span(Role::Title, "VRAM"), cx.span(Role::Dim, source)]);
     cx.rule(rule, cx.corners(false), title, &parts, buf);
     let Some(used) = used else { return cx.instead(area, "no probe has read the card's memory yet", buf) };
-    let values = used.series.means(cx.axis.from, cx.axis.to, cx.axis.filled(), |reading| reading.value);
+    let gib = |reading: &Reading| Some(reading.value? / GIB);
+    let values = used.series.means(cx.axis.from, cx.axis.to, cx.axis.filled(), gib);
     if let Some(why) = used.absent.as_ref().filter(|_| values.iter().all(Option::is_none)) {
         return cx.instead(area, &why.to_string(), buf);
     }
     let curves = vec![(Role::Gpu, cx.axis.padded(values))];
-    let label = |value: f64| format!("{:.1} GiB", value / f64::from(1u32 << 30));
-    cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 1e9, ceiling: None, label: &label }, buf);
+    let label = |value: f64| format!("{value} GiB");
+    cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 1.0, ceiling: None, label: &label }, buf);
 }
 
 /// The managed ranges: how much, and the share that the CPU's page tables map (which is not the same as where it lives).

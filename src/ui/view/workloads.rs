@@ -1,6 +1,7 @@
 //! The workload menu: what can be run, what runs, and the question that the chosen one answers.
 
 use super::context::Context;
+use super::foot;
 use super::layout::SETTINGS;
 use crate::ui::setup::Entry;
 use crate::ui::theme::Role;
@@ -53,8 +54,10 @@ pub fn draw(cx: &Context, column: Rect, buf: &mut Buffer) {
         height: column.bottom().saturating_sub(SETTINGS + 2).saturating_sub(rows.bottom() + 1),
     };
     if let Some(entry) = entries.get(selected).filter(|_| below.height >= QUESTION - 1) {
+        let (said, sentence) = foot::sentence(cx);
         let (role, text) = match entry.available.reason() {
             Some(why) => (Role::Warning, why),
+            None if sentence.chars().count() > foot::room(cx) => (said, sentence.as_str()),
             None => (Role::Dim, entry.question.as_str()),
         };
         Paragraph::new(text).style(cx.theme.style(role)).wrap(Wrap { trim: true }).render(below, buf);
@@ -81,7 +84,7 @@ fn line(cx: &Context, row: Rect, (i, entry): (usize, &Entry), running: bool, buf
     let room = width.saturating_sub(3 + if state.is_empty() { 0 } else { state.len() + 1 });
     buf.set_stringn(row.x, row.y, mark, 1, cx.theme.style(Role::Key));
     buf.set_stringn(row.x + 1, row.y, number, 1, cx.theme.style(Role::Key));
-    buf.set_stringn(row.x + 3, row.y, &entry.title, room, cx.theme.style(role));
+    buf.set_stringn(row.x + 3, row.y, cx.fit(&entry.title, room), room, cx.theme.style(role));
     let x = row.right().saturating_sub(state.len() as u16);
     buf.set_stringn(x, row.y, state, state.len(), cx.theme.style(if running { Role::Good } else { Role::Dim }));
 }

@@ -46,7 +46,8 @@ mod tests {
 
     #[test]
     fn axes_end_at_round_numbers_just_above() {
-        for (value, end) in [(6.1e9, 8e9), (5.0, 5.0), (55.3, 60.0), (1.2, 1.5), (412_000.0, 500_000.0), (99.0, 100.0)] {
+        for (value, end) in [(6.1e9, 8e9), (5.0, 5.0), (55.3, 60.0), (1.2, 1.5), (412_000.0, 500_000.0), (99.0, 100.0)]
+        {
             let got = Scale::fitting(value, 0.001, false).max;
             assert!((got / end - 1.0).abs() < 1e-9, "{value} → {got}");
         }

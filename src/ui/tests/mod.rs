@@ -1,10 +1,13 @@
 //! The screen and the update function, over a session made by hand.
 
+mod screens;
+mod updates;
+
 use super::*;
 use crate::event::{
-    Advice, Body, Can, Caps, Cause, Counters, Event, EventTotals, GpuInfo, Header, HostInfo, MemoryKind, Metric, Migrated,
-    Notice, Origin, Outcome, Pass, Phase, PhaseTime, Proc, Range, Reading, RunEvent, RunId, RunStart, Sample, Settings,
-    TraceLevel, UvmEvents, UvmTick, UvmTotals,
+    Advice, Body, Can, Caps, Cause, Counters, Event, EventTotals, GpuInfo, Header, HostInfo, MemoryKind, Metric,
+    Migrated, Origin, Outcome, Pass, Phase, PhaseTime, Proc, Range, Reading, RunEvent, RunId, RunStart, Sample,
+    Settings, TraceLevel, UvmEvents, UvmTick, UvmTotals,
 };
 use crate::units::{Bytes, Nanos, Stamp};
 use ratatui::backend::TestBackend;
@@ -74,16 +77,19 @@ fn header(origin: Origin) -> Event {
         link_max: Some((5, 16)),
     };
     let host = HostInfo { kernel: "Linux".to_owned(), cpu: "CPU".to_owned(), cores: 2, memory: Bytes::mib(65_536) };
-    at(0, Body::Header(Box::new(Header {
-        umtop: "0.1.0".to_owned(),
-        started: "2026-11-30T08:00:00Z".to_owned(),
-        origin,
-        gpu: Some(gpu),
-        host,
-        caps: caps(),
-        uvm_params: Default::default(),
-        probes: Vec::new(),
-    })))
+    at(
+        0,
+        Body::Header(Box::new(Header {
+            umtop: "0.1.0".to_owned(),
+            started: "2026-11-30T08:00:00Z".to_owned(),
+            origin,
+            gpu: Some(gpu),
+            host,
+            caps: caps(),
+            uvm_params: Default::default(),
+            probes: Vec::new(),
+        })),
+    )
 }
 
 fn at(ms: u64, body: Body) -> Event {
@@ -97,20 +103,30 @@ fn started(ms: u64, run: u32, settings: Settings) -> Event {
 }
 
 fn pass(ms: u64, run: u32, index: u32, kernel_ms: f64) -> Event {
-    let time = |phase, ms: f64| PhaseTime { phase, host: Nanos((ms * MS as f64) as u64), gpu: None };
+    let time = |phase, ms: f64| PhaseTime {
+        phase,
+        host: Nanos((ms * MS as f64) as u64),
+        gpu: None,
+        turns: 1,
+        turn_p50: Nanos((ms * MS as f64) as u64),
+        turn_max: Nanos((ms * MS as f64) as u64),
+    };
     let uvm = UvmTotals {
         counters: Counters { bytes_htod: 256 << 20, bytes_dtoh: 256 << 20, cpu_faults: 768, gpu_faults: 15_400 },
         events: Some(EventTotals { gpu_faults_raw: 40_000, batches: 452, ..EventTotals::default() }),
     };
-    at(ms, Body::Run(RunEvent::PassEnded(Box::new(Pass {
-        run: RunId(run),
-        index,
-        warmup: index == 0,
-        phases: vec![time(Phase::CpuWrite, 130.0), time(Phase::Kernel, kernel_ms), time(Phase::CpuRead, 38.0)],
-        timed: Nanos((kernel_ms * MS as f64) as u64),
-        uvm: Some(uvm),
-        check: None,
-    }))))
+    at(
+        ms,
+        Body::Run(RunEvent::PassEnded(Box::new(Pass {
+            run: RunId(run),
+            index,
+            warmup: index == 0,
+            phases: vec![time(Phase::CpuWrite, 130.0), time(Phase::Kernel, kernel_ms), time(Phase::CpuRead, 38.0)],
+            timed: Nanos((kernel_ms * MS as f64) as u64),
+            uvm: Some(uvm),
+            check: None,
+        }))),
+    )
 }
 
 fn tick(ms: u64, level: TraceLevel, htod: u64, dtoh: u64) -> Event {
@@ -128,12 +144,15 @@ fn tick(ms: u64, level: TraceLevel, htod: u64, dtoh: u64) -> Event {
         ],
         ..UvmEvents::default()
     };
-    at(ms, Body::Uvm(Box::new(UvmTick {
-        window: Nanos::millis(100),
-        level,
-        counters: (level > TraceLevel::Off).then_some(counters),
-        events: (level >= TraceLevel::Faults).then(|| Box::new(events)),
-    })))
+    at(
+        ms,
+        Body::Uvm(Box::new(UvmTick {
+            window: Nanos::millis(100),
+            level,
+            counters: (level > TraceLevel::Off).then_some(counters),
+            events: (level >= TraceLevel::Faults).then(|| Box::new(events)),
+        })),
+    )
 }
 
 fn link(ms: u64, htod: Reading, dtoh: Reading) -> Event {
@@ -200,12 +219,4 @@ fn text(model: &Model, width: u16, height: u16) -> String {
 
 fn press(model: &mut Model, code: KeyCode) -> Option<Control> {
     update(model, Msg::Key(KeyEvent::new(code, KeyModifiers::NONE)))
-}
-
-#[test]
-fn look() {
-    let model = model_of(Mode::Live, &events(TraceLevel::Full));
-    for (w, h) in [(60, 18), (80, 24), (120, 36), (160, 48)] {
-        println!("{}", text(&model, w, h));
-    }
 }

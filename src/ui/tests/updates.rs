@@ -1,0 +1,129 @@
+//! What keys and events do to the model, and what they ask of the source.
+
+use super::*;
+
+#[test]
+fn the_choice_is_seen_where_there_is_no_list() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    assert!(!text(&model, 70, 20).contains("▸"));
+    press(&mut model, KeyCode::Down);
+    assert!(text(&model, 70, 20).contains("▸ random ⏎"));
+    assert!(text(&model, 120, 36).contains("▸2 random"));
+}
+
+#[test]
+fn freezing_stops_the_picture_and_not_the_collection() {
+    let all = events(TraceLevel::Full);
+    let (first, rest) = all.split_at(all.len() / 2);
+    let mut model = model_of(Mode::Live, first);
+    assert_eq!(press(&mut model, KeyCode::Char('f')), None);
+    let frozen = text(&model, 120, 36);
+    assert!(frozen.contains("FROZEN"));
+    for event in rest {
+        update(&mut model, Msg::Event(Box::new(event.clone())));
+    }
+    assert_eq!(text(&model, 120, 36), frozen);
+    press(&mut model, KeyCode::Char('f'));
+    assert_eq!(text(&model, 120, 36), text(&model_of(Mode::Live, &all), 120, 36));
+}
+
+#[test]
+fn settings_become_requests_to_run() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    let asked = |control: Option<Control>| match control {
+        Some(Control::Run(settings)) => settings,
+        other => panic!("not a run: {other:?}"),
+    };
+    assert!(asked(press(&mut model, KeyCode::Char('p'))).prefetch);
+    assert_eq!(asked(press(&mut model, KeyCode::Char('a'))).advice, Advice::ReadMostly);
+    assert_eq!(asked(press(&mut model, KeyCode::Char('+'))).size, Bytes::mib(512));
+    assert_eq!(asked(press(&mut model, KeyCode::Char('-'))).size, Bytes::mib(256));
+    assert_eq!(asked(press(&mut model, KeyCode::Char('m'))).memory, MemoryKind::Explicit);
+    let last = asked(press(&mut model, KeyCode::Char('3')));
+    assert_eq!((last.workload.as_str(), last.prefetch, last.memory), ("ping-pong", true, MemoryKind::Explicit));
+    assert_eq!(press(&mut model, KeyCode::Char('p')), None);
+    assert!(model.ui.hint.as_ref().is_some_and(|hint| hint.contains("managed")));
+    assert_eq!(press(&mut model, KeyCode::Char('5')), None);
+    assert!(model.ui.hint.as_ref().is_some_and(|hint| hint.contains("needs two GPUs")));
+}
+
+#[test]
+fn sizes_stay_within_the_bounds_and_on_powers_of_two() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    model.ui.wanted.size = Bytes::mib(300);
+    press(&mut model, KeyCode::Char('-'));
+    assert_eq!(model.ui.wanted.size, Bytes::mib(256));
+    for _ in 0..40 {
+        press(&mut model, KeyCode::Char('-'));
+    }
+    assert_eq!(model.ui.wanted.size, Bytes::mib(2));
+}
+
+#[test]
+fn oversubscription_is_refused_or_confirmed() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    model.ui.wanted.size = Bytes::mib(2048);
+    assert_eq!(press(&mut model, KeyCode::Char('+')), None);
+    assert!(model.ui.hint.as_ref().is_some_and(|hint| hint.contains("--allow-oversubscription")));
+    model.setup.oversubscription = true;
+    assert_eq!(press(&mut model, KeyCode::Char('+')), None);
+    assert!(matches!(model.ui.overlay, Overlay::Confirm(_)));
+    assert_eq!(press(&mut model, KeyCode::Esc), None);
+    assert_eq!((&model.ui.overlay, model.ui.wanted.size), (&Overlay::None, Bytes::mib(2048)));
+    press(&mut model, KeyCode::Char('+'));
+    assert!(matches!(press(&mut model, KeyCode::Enter), Some(Control::Run(s)) if s.size == Bytes::mib(4096)));
+}
+
+#[test]
+fn escape_closes_first_and_quits_then() {
+    let mut model = model_of(Mode::Replay, &[]);
+    press(&mut model, KeyCode::Char('?'));
+    assert_eq!(press(&mut model, KeyCode::Esc), None);
+    assert_eq!(press(&mut model, KeyCode::Esc), Some(Control::Stop));
+    press(&mut model, KeyCode::Char('?'));
+    assert_eq!(press(&mut model, KeyCode::Char('q')), Some(Control::Stop));
+}
+
+#[test]
+fn a_replay_can_be_paced_and_changes_no_settings() {
+    let mut model = model_of(Mode::Replay, &events(TraceLevel::Full));
+    assert_eq!(press(&mut model, KeyCode::Char('>')), Some(Control::Speed(2.0)));
+    assert_eq!(press(&mut model, KeyCode::Char('<')), Some(Control::Speed(1.0)));
+    assert_eq!(press(&mut model, KeyCode::Char(' ')), Some(Control::Pause(true)));
+    assert_eq!(press(&mut model, KeyCode::Char('p')), None);
+    assert_eq!(model.ui.wanted, settings());
+}
+
+#[test]
+fn a_recording_is_named_after_the_session_and_ended_by_the_same_key() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    let path = std::path::PathBuf::from("umtop-2026-11-30T08.00.00Z+24s.umr");
+    assert_eq!(press(&mut model, KeyCode::Char('r')), Some(Control::Record(Some(path))));
+    assert!(text(&model, 120, 36).contains("REC 00:00"));
+    assert_eq!(press(&mut model, KeyCode::Char('r')), Some(Control::Record(None)));
+}
+
+#[test]
+fn a_failed_run_is_put_before_the_user() {
+    let mut all = events(TraceLevel::Full);
+    let outcome = Outcome::Failed("256 MiB does not fit: 12 MiB free".to_owned());
+    all.push(at(24_001, Body::Run(RunEvent::Ended { run: RunId(2), outcome })));
+    let mut model = model_of(Mode::Live, &all);
+    assert!(text(&model, 80, 24).contains("does not fit: 12 MiB free"));
+    press(&mut model, KeyCode::Esc);
+    assert_eq!(model.ui.overlay, Overlay::None);
+}
+
+#[test]
+fn the_mouse_runs_what_it_points_at() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    model.ui.size = (120, 36);
+    let shown = text(&model, 120, 36);
+    let row = shown.lines().position(|line| line.contains("ping-pong")).unwrap() as u16;
+    let clicked = update(&mut model, Msg::Click { column: 5, row });
+    assert!(matches!(clicked, Some(Control::Run(settings)) if settings.workload == "ping-pong"));
+    let foot = shown.lines().last().unwrap().trim_start_matches('"');
+    let column = foot.chars().collect::<String>().find("quit").map(|byte| foot[..byte].chars().count()).unwrap() as u16;
+    assert_eq!(update(&mut model, Msg::Click { column, row: 35 }), Some(Control::Stop));
+    assert_eq!(update(&mut model, Msg::Click { column: 60, row: 10 }), None);
+}
