@@ -54,7 +54,10 @@ fn asking_for_the_gpu_where_there_is_none_is_one_line_with_code_3() {
         umtop(&["bench", "--device", "cuda"]).assert().code(3).stderr(one_line());
         umtop(&["bench", "--gpu", "0"]).assert().code(3).stderr(one_line());
     } else {
-        umtop(&["bench", "--device", "cuda", "--gpu", "99"]).assert().code(3).stderr(one_line().and(contains("not here")));
+        umtop(&["bench", "--device", "cuda", "--gpu", "99"])
+            .assert()
+            .code(3)
+            .stderr(one_line().and(contains("not here")));
     }
 }
 
@@ -66,7 +69,8 @@ fn bench(args: &[&str]) -> Value {
 
 #[test]
 fn bench_json_accounts_for_every_byte_of_a_managed_sweep() {
-    let report = bench(&["sequential", "--size", "64MiB", "--prefetch=both", "--trace", "counters,full", "--runs", "6"]);
+    let report =
+        bench(&["sequential", "--size", "64MiB", "--prefetch=both", "--trace", "counters,full", "--runs", "6"]);
     assert_eq!((&report["schema"], &report["origin"]), (&"umtop-bench/1".into(), &"simulated".into()));
     let results = report["results"].as_array().unwrap();
     assert_eq!(results.len(), 4);
@@ -103,10 +107,21 @@ fn the_simulator_is_deterministic() {
 
 #[test]
 fn the_table_names_the_origin_and_every_member() {
-    umtop(&["bench", "--device", "sim", "sequential", "--size", "16MiB", "--memory", "managed,explicit", "--runs", "5"])
-        .assert()
-        .success()
-        .stdout(contains("SIMULATED (").and(contains("16 MiB managed")).and(contains("16 MiB explicit")));
+    umtop(&[
+        "bench",
+        "--device",
+        "sim",
+        "sequential",
+        "--size",
+        "16MiB",
+        "--memory",
+        "managed,explicit",
+        "--runs",
+        "5",
+    ])
+    .assert()
+    .success()
+    .stdout(contains("SIMULATED (").and(contains("16 MiB managed")).and(contains("16 MiB explicit")));
 }
 
 #[test]

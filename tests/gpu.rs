@@ -5,7 +5,7 @@
 use std::sync::{Mutex, MutexGuard};
 use umtop::clock::Clock;
 use umtop::device::cuda::{CudaDevice, GpuChoice, survey};
-use umtop::device::{Access, Affine, Buffer, Device, DeviceError, Expect, Pattern, Recovery, Touch, Touched, Transfer};
+use umtop::device::{Access, Affine, Buffer, Device, DeviceError, Expect, Pattern, Touch, Touched, Transfer};
 use umtop::event::{Advice, Check, MemoryKind, Proc};
 use umtop::units::{Bytes, bytes_per_second, gb_per_s};
 
@@ -220,28 +220,4 @@ fn memory_is_told_and_comes_back() {
     device.free(buffer).unwrap();
     let too_much = Bytes(before.vram_total.0 * 2);
     assert!(matches!(device.alloc(MemoryKind::Pageable, too_much), Err(DeviceError::NoRoom { .. })));
-}
-
-#[test]
-#[ignore = "needs a GPU"]
-fn a_lost_context_is_recovered_or_given_up_for_good() {
-    let (_turn, mut device) = open();
-    let kept: Vec<Buffer> = MemoryKind::ALL.iter().map(|&kind| device.alloc(kind, Bytes::mib(2)).unwrap()).collect();
-    let error = device.lose_context().unwrap_err();
-    println!("lost: {error}");
-    assert!(error.sticky());
-    assert!(device.memory().is_err() || device.alloc(MemoryKind::Managed, Bytes::mib(2)).is_err());
-    let outcome = device.recover().unwrap();
-    println!("recovery: {outcome:?}");
-    for buffer in kept {
-        assert!(matches!(device.free(buffer), Err(DeviceError::Misuse(_))), "no buffer outlives a recovery");
-    }
-    let again = device.alloc(MemoryKind::Managed, Bytes::mib(2));
-    match outcome {
-        Recovery::Verified => {
-            let write = whole(again.clone().unwrap(), Access::Write, Pattern::Sequential, OLD);
-            touch(&mut device, again.unwrap(), GPU, &write);
-        }
-        Recovery::RestartNeeded => assert!(again.unwrap_err().to_string().contains("restart umtop")),
-    }
 }

@@ -45,7 +45,9 @@ fn production() -> BTreeMap<String, String> {
     sources(Path::new("src"), &mut found);
     found
         .into_iter()
-        .map(|path| (path.strip_prefix("src").unwrap().to_string_lossy().into_owned(), fs::read_to_string(&path).unwrap()))
+        .map(|path| {
+            (path.strip_prefix("src").unwrap().to_string_lossy().into_owned(), fs::read_to_string(&path).unwrap())
+        })
         .filter(|(name, _)| !name.ends_with("tests.rs") && !name.contains("/tests/"))
         .map(|(name, text)| {
             let code = text.find("#[cfg(test)]\nmod tests").map_or(text.as_str(), |at| &text[..at]);

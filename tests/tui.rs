@@ -118,7 +118,7 @@ const SIM: &str = "--device sim --size 16MiB";
 #[test]
 fn the_simulator_is_unmistakable_and_the_picture_moves() {
     let mut terminal = Terminal::umtop(SIM);
-    for text in ["SIMULATED", "PCIe", "Faults", "VRAM", "Time per pass", "sequential", "prefetch", "q quit"] {
+    for text in ["SIMULATED", "PCIe", "Faults", "VRAM", "Time per pass", "Sequential sweep", "prefetch", "q quit"] {
         terminal.expect(text);
     }
     let first = terminal.text();

@@ -98,7 +98,7 @@ pub const CATALOGUE: [MetricInfo; 13] = [
         Unit::BytesPerSecond,
         Rate,
         "NVML",
-        "PCIe traffic host to device (RX), all traffic of the card, protocol included unless the source is GPM",
+        "PCIe traffic host to device (RX), all traffic of the card, protocol included (about 8 %)",
     ),
     row(
         Metric::PcieDtoH,
@@ -106,7 +106,7 @@ pub const CATALOGUE: [MetricInfo; 13] = [
         Unit::BytesPerSecond,
         Rate,
         "NVML",
-        "PCIe traffic device to host (TX), all traffic of the card, protocol included unless the source is GPM",
+        "PCIe traffic device to host (TX), all traffic of the card, protocol included (about 8 %)",
     ),
     row(
         Metric::VramUsed,

@@ -1,7 +1,7 @@
 //! Opening a device with its probes: the GPU, or the simulator where there is none or where it is asked for.
 
-use super::header::{header, simulated};
 use super::Failure;
+use super::header::{header, simulated};
 use crate::cli::{DEFAULT_PROFILE, DeviceArgs, DeviceChoice, EXIT_NO_DEVICE, EXIT_USAGE};
 use crate::clock::Clock;
 use crate::device::cuda::{CudaDevice, GpuChoice};
@@ -84,13 +84,7 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
     probes.push(host.info());
     let host = Sampler::start("umtop-host", host, clock, sink.emitter()).ok();
     let header = header(Origin::Measured, gpu, &device, probes);
-    let live = Live {
-        device: Box::new(device),
-        tracer,
-        stepped: Vec::new(),
-        library,
-        allow_oversubscription: allow,
-    };
+    let live = Live { device: Box::new(device), tracer, stepped: Vec::new(), library, allow_oversubscription: allow };
     Ok(Opened { live, header, free, samplers: Samplers { _nvml: nvml, _host: host } })
 }
 

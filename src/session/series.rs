@@ -33,8 +33,8 @@ impl<P: Point> Series<P> {
     /// Appends; the oldest points grow coarser, and at last go.
     pub fn push(&mut self, point: P) {
         self.tiers[0].push_back(point);
-        for tier in 0..TIERS.len() {
-            if self.tiers[tier].len() <= TIERS[tier].0 {
+        for (tier, (room, _)) in TIERS.iter().enumerate() {
+            if self.tiers[tier].len() <= *room {
                 break;
             }
             let Some(oldest) = self.tiers[tier].pop_front() else { break };

@@ -121,7 +121,7 @@ fn step(step: &Step, elements: u64) -> Result<PlanStep, String> {
         PatternName::Random => Pattern::Random { seed: step.seed },
         PatternName::Strided => {
             let stride_bytes = step.stride.map_or(ELEMENT, |s| s.0);
-            if stride_bytes == 0 || (elements * ELEMENT) % stride_bytes != 0 {
+            if stride_bytes == 0 || !(elements * ELEMENT).is_multiple_of(stride_bytes) {
                 return Err(format!("the stride of {} must divide the size", Bytes(stride_bytes)));
             }
             Pattern::Strided { stride_bytes }
