@@ -244,8 +244,10 @@ impl World {
     }
 
     fn make_room(&mut self, bytes: u64, but: Option<BlockId>) {
-        while self.vram_used() + bytes > self.vram_total() {
-            let Some(victim) = self.chunks.values().copied().find(|id| Some(*id) != but) else { return };
+        for _ in 0..self.chunks.len() {
+            let full = self.vram_used() + bytes > self.vram_total();
+            let victim = self.chunks.values().copied().find(|id| Some(*id) != but);
+            let Some(victim) = victim.filter(|_| full) else { return };
             self.evict(victim);
         }
     }

@@ -52,6 +52,19 @@ fn read_mostly_data_is_copied_once_and_a_write_leaves_one_copy() {
 }
 
 #[test]
+fn a_write_to_data_that_is_also_elsewhere_faults() {
+    let mut bench = Bench::managed(4);
+    bench.sweep(Proc::Cpu, Access::Write);
+    bench.sim.device.advise(bench.buffer, Advice::ReadMostly, true).unwrap();
+    bench.sweep(GPU, Access::Read);
+    bench.since();
+    bench.sweep(Proc::Cpu, Access::Write);
+    assert_eq!(bench.since().0.cpu_faults, 1024, "each page: the copy on the GPU must go first");
+    bench.sweep(GPU, Access::Read);
+    assert_eq!(bench.since().0.bytes_htod, 4 << 20, "the GPU's copy is gone");
+}
+
+#[test]
 fn a_preferred_host_keeps_its_pages_and_the_gpu_maps_them() {
     let mut bench = Bench::managed(4);
     bench.sweep(Proc::Cpu, Access::Write);

@@ -33,7 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (any::<bool>(), access(), pattern(), 1..=100u64).prop_map(|(g, a, p, n)| Step::Touch(g, a, p, n)),
         1 => any::<bool>().prop_map(Step::Prefetch),
-        1 => (prop::sample::select(Advice::ALL), any::<bool>()).prop_map(|(a, set)| Step::Advise(a, set)),
+        3 => (prop::sample::select(Advice::ALL), any::<bool>()).prop_map(|(a, set)| Step::Advise(a, set)),
         1 => prop::sample::select(TraceLevel::ALL).prop_map(Step::Level),
         1 => (0..200u64).prop_map(Step::Idle),
     ]
@@ -91,7 +91,7 @@ fn benches() -> [Bench; 2] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn pages_live_in_one_place_and_every_byte_is_accounted_for(steps in prop::collection::vec(step(), 1..14)) {
