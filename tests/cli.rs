@@ -80,7 +80,7 @@ fn bench_json_accounts_for_every_byte_of_a_managed_sweep() {
         assert_eq!(result["bytes_dtoh"], 64 << 20);
         assert_eq!(result["accounted"], serde_json::json!({"htod": 1.0, "dtoh": 1.0}));
         assert!(result["interval_ns"][0].as_f64() <= result["median_ns"].as_f64());
-        assert_eq!(result["checked"]["wrong"], 0);
+        assert!(result["checked"].is_null(), "the simulator holds no data that it could check");
         let full = result["variant"]["trace"] == "full";
         assert_eq!(result["lost"].is_null(), !full, "lost is known only where the queue is read");
         assert_eq!(result["batches"].is_null(), !full);

@@ -111,7 +111,7 @@ pub struct Pass {
     pub timed: Nanos,
     /// Differences of the driver's counts over the pass; `None` at trace level off.
     pub uvm: Option<UvmTotals>,
-    /// The check of the results; `None` if the workload has none.
+    /// The check of the results; `None` if the workload has none or the device holds no data (the simulator).
     pub check: Option<Check>,
 }
 

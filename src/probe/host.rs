@@ -7,6 +7,8 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
 /// Period of polling; processor use is a mean over it.
 const PERIOD: Nanos = Nanos::millis(1_000);
+/// Polls that come sooner than this after another are passed over: the simulator's clock may move by microseconds.
+const LEAST: Nanos = Nanos::millis(900);
 const METRICS: [Metric; 4] = [Metric::HostAvailable, Metric::OwnMemory, Metric::HostCpu, Metric::OwnCpu];
 
 /// Reads host figures.
@@ -14,12 +16,13 @@ pub struct HostProbe {
     system: Option<System>,
     own: Option<Pid>,
     before: Option<Stamp>,
+    polled: Option<Stamp>,
 }
 
 impl HostProbe {
     /// A probe whose first poll gives memory only: processor use is a difference.
     pub fn new() -> Self {
-        Self { system: System::new().ok(), own: sysinfo::get_current_pid().ok(), before: None }
+        Self { system: System::new().ok(), own: sysinfo::get_current_pid().ok(), before: None, polled: None }
     }
 }
 
@@ -48,6 +51,10 @@ impl Probe for HostProbe {
     }
 
     fn poll(&mut self, now: Stamp, out: &mut Vec<Event>) {
+        if self.polled.is_some_and(|polled| now.since(polled) < LEAST) {
+            return;
+        }
+        self.polled = Some(now);
         let Some(system) = &mut self.system else {
             let absent = Reading::Absent(Why::NotSupported("sysinfo does not know this system".to_owned()));
             out.push(sample(now, None, METRICS.map(|metric| (metric, absent.clone())).to_vec()));

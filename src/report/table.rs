@@ -122,7 +122,7 @@ fn remarks(run: &Run) -> String {
     }
     let outliers = stats::outliers(&run.times_ns());
     if !outliers.is_empty() {
-        let _ = writeln!(text, "{name}: {} outlier(s), kept: other work on the machine?", outliers.len());
+        let _ = writeln!(text, "{name}: {} outlier(s), kept in the figures", outliers.len());
     }
     text
 }

@@ -4,7 +4,9 @@ use super::open::{Opened, open};
 use super::settings::first;
 use super::{Failure, print};
 use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArgs};
-use crate::event::{Advice, Can, Caps, Control, Event, MemoryKind, Settings, TraceLevel};
+use crate::event::{Advice, Can, Caps, Control, Event, MemoryKind, Origin, Settings, TraceLevel};
+use crate::probe::Probe;
+use crate::probe::host::HostProbe;
 use crate::recording::Reader;
 use crate::source::{Pace, Replay, Sink, Work};
 use crate::ui::{Entry, ExitReason, Guard, Mode, Setup, Theme, run};
@@ -25,7 +27,14 @@ pub(super) fn live(args: &Dashboard) -> Result<ExitCode, Failure> {
     let settings = first(&library, args)?;
     require_terminal()?;
     let (sink, events) = Sink::new(QUEUE);
-    let opened = open(&args.device, library.clone(), &sink)?;
+    let mut opened = open(&args.device, library.clone(), &sink)?;
+    let simulated = matches!(opened.header.origin, Origin::Simulated { .. });
+    if simulated {
+        // The host is real, and virtual time is held to the wall here, so its figures mean something.
+        let host = HostProbe::new();
+        opened.header.probes.push(host.info());
+        opened.live.stepped.push(Box::new(host));
+    }
     startable(&library, &settings, &opened, args.device.allow_oversubscription)?;
     if let Some(path) = &args.record {
         sink.record(path).map_err(Failure::failed)?;
@@ -42,7 +51,8 @@ pub(super) fn live(args: &Dashboard) -> Result<ExitCode, Failure> {
     let (control, wishes) = unbounded();
     let worker_sink = sink.clone();
     let worker = worker(move || {
-        let pace = Pace::at_speed(1.0, wishes);
+        // Real time passes by itself; virtual time must be held to the wall.
+        let pace = if simulated { Pace::at_speed(1.0, wishes) } else { Pace::unpaced(wishes) };
         opened.live.run(opened.header, Work::Interactive(settings), worker_sink, pace);
         drop(opened.samplers);
     })?;

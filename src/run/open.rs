@@ -91,7 +91,6 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
 fn simulator(profile: &str, reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
     let mut simulation = sim::open(profile).map_err(|e| Failure::new(EXIT_USAGE, e))?;
     let free = simulation.device.memory().ok();
-    simulation.probes.push(Box::new(host::HostProbe::new()));
     let header = simulated(&simulation, reason);
     let live = Live {
         device: Box::new(simulation.device),

@@ -76,10 +76,14 @@ impl Worker {
     }
 
     /// Plans the settings and sees to it that a lane with a fitting buffer exists. The error is one line for the user.
-    fn prepare(&mut self, settings: &Settings) -> Result<(Plan, usize), String> {
+    fn prepare(
+        &mut self,
+        settings: &Settings,
+        fits: impl Fn(&Lane, &Settings) -> bool,
+    ) -> Result<(Plan, usize), String> {
         let workload = self.live.library.find(&settings.workload)?;
         let plan = plan(workload, settings, self.live.device.caps()).map_err(|reasons| reasons.join("; "))?;
-        if let Some(lane) = self.lanes.iter().position(|l| l.fits(settings)) {
+        if let Some(lane) = self.lanes.iter().position(|l| fits(l, settings)) {
             return Ok((plan, lane));
         }
         let free = self.live.device.memory().map_err(|e| e.to_string())?;
@@ -89,7 +93,10 @@ impl Worker {
         let label = format!("{} buffer", settings.workload);
         let range = Range { address: buffer.address, bytes: settings.size, memory: settings.memory, label };
         self.emit(Body::Allocated(range));
-        self.lanes.push(Lane::new(buffer));
+        let mut lane = Lane::new(buffer);
+        let advised = lane.advise(self.live.device.as_mut(), settings.advice);
+        self.lanes.push(lane);
+        advised.map_err(|e| e.to_string())?;
         Ok((plan, self.lanes.len() - 1))
     }
 

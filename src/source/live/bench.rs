@@ -1,5 +1,6 @@
 //! Measuring members against each other.
 
+use super::lane::Lane;
 use super::{PassFailure, Worker};
 use crate::event::{Body, Level, Outcome, RunEvent, RunStart};
 use crate::source::Batch;
@@ -19,7 +20,7 @@ impl Worker {
     pub(super) fn measure(&mut self, batch: &Batch) {
         let mut members: Vec<Option<Member>> = Vec::new();
         for settings in &batch.members {
-            members.push(match self.prepare(settings) {
+            members.push(match self.prepare(settings, Lane::fits_exactly) {
                 Ok((plan, lane)) => {
                     let start = self.start_run(&plan);
                     Some(Member { plan, lane, start, passes: 0, outcome: None })
@@ -64,7 +65,7 @@ impl Worker {
             return false;
         }
         for member in members.iter_mut().flatten().filter(|m| m.outcome.is_none()) {
-            match self.prepare(&member.plan.settings) {
+            match self.prepare(&member.plan.settings, Lane::fits_exactly) {
                 Ok((_, lane)) => member.lane = lane,
                 Err(line) => member.outcome = Some(Outcome::Failed(line)),
             }

@@ -1,6 +1,7 @@
 //! Running what the user chooses, until the user chooses something else.
 
 use super::Worker;
+use super::lane::Lane;
 use crate::event::{Body, Control, Level, Outcome, RunEvent, Settings};
 
 /// What came of a run or of a wait.
@@ -30,7 +31,7 @@ impl Worker {
         if !self.lanes.iter().all(|l| l.fits(settings)) {
             self.drop_lanes();
         }
-        let (plan, lane) = match self.prepare(settings) {
+        let (plan, lane) = match self.prepare(settings, Lane::fits) {
             Ok(ready) => ready,
             Err(line) => {
                 self.say(Level::Error, "workload", line);

@@ -24,6 +24,12 @@ impl Lane {
         buffer.kind == settings.memory && buffer.bytes == settings.size
     }
 
+    /// Whether they can, and find it as another member of a batch with the same advice left it: what advice did to the
+    /// mappings outlives it, so members with different advice must not share a buffer.
+    pub(super) fn fits_exactly(&self, settings: &Settings) -> bool {
+        self.fits(settings) && self.advice == settings.advice
+    }
+
     /// Puts advice in force; leaving one unsets it.
     pub(super) fn advise(&mut self, device: &mut dyn Device, advice: Advice) -> Result<(), DeviceError> {
         if self.advice == advice || self.buffer().kind != MemoryKind::Managed {

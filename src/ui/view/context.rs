@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
+use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 /// Columns left of each plot for the labels of its axis.
 pub const GUTTER: u16 = 9;
@@ -192,11 +192,30 @@ impl<'a> Context<'a> {
         Rect { x: area.x + GUTTER.min(area.width), width: area.width.saturating_sub(GUTTER), ..area }
     }
 
-    /// A line instead of a chart that cannot be drawn.
+    /// Words instead of a chart that cannot be drawn, on as many lines as they need.
     pub fn instead(&self, area: Rect, text: &str, buf: &mut Buffer) {
-        let y = area.y + area.height.saturating_sub(1) / 2;
         let plot = Context::plot_area(area);
-        buf.set_stringn(plot.x, y, text, usize::from(plot.width), self.theme.style(Role::Dim));
+        let words = Paragraph::new(text).style(self.theme.style(Role::Dim)).wrap(Wrap { trim: true });
+        // Words that do not break evenly may need a line more than their letters.
+        let lines = match text.chars().count().div_ceil(usize::from(plot.width.max(1))) {
+            0 | 1 => 1,
+            more => u16::try_from(more + 1).unwrap_or(u16::MAX).min(area.height),
+        };
+        let y = area.y + area.height.saturating_sub(lines) / 2;
+        let place = Rect { x: plot.x, y, width: plot.width, height: lines };
+        words.render(place.intersection(area), buf);
+    }
+
+    /// Why there is nothing from the driver at trace level off: it cannot be had, or was not asked for.
+    pub fn untraced(&self) -> &str {
+        let reason = self.session.header.as_ref().and_then(|header| header.caps.trace.reason());
+        reason.unwrap_or("press t: needs trace counters")
+    }
+
+    /// The newest notice of a source, such as `nvml`.
+    pub fn said_by(&self, source: &str) -> Option<&str> {
+        let notices = self.session.notices.iter().rev();
+        notices.map(|(_, notice)| notice).find(|notice| notice.source == source).map(|notice| notice.text.as_str())
     }
 
     /// A remark in the upper right corner of a chart, where there is room for one.

@@ -16,7 +16,7 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     let title = Line::from(vec![cx.span(Role::Title, "Faults"), cx.span(Role::Dim, " /s")]);
     if level == TraceLevel::Off {
         cx.rule(rule, cx.corners(false), title, &[], buf);
-        return cx.instead(area, "press t: needs trace counters", buf);
+        return cx.instead(area, cx.untraced(), buf);
     }
     let gpu = |point: &UvmPoint| point.per_second(point.counters?.gpu_faults);
     let cpu = |point: &UvmPoint| point.per_second(point.counters?.cpu_faults);

@@ -25,7 +25,7 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     };
     cx.rule(rule, cx.corners(false), Line::from(title), &parts, buf);
     if level == TraceLevel::Off {
-        return cx.instead(area, "press t: needs trace counters", buf);
+        return cx.instead(area, cx.untraced(), buf);
     }
     cx.plot(area, &Plot { curves, together: Together::Stacked, floor: 1e8, ceiling: None, label: &axis_rate }, buf);
     if level != TraceLevel::Full {

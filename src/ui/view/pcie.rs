@@ -30,7 +30,8 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     }
     cx.rule(rule, cx.corners(true), title(cx, down), &parts, buf);
     if down.or(up).is_none() {
-        return cx.instead(area, "no probe has read the link yet", buf);
+        let nothing = cx.said_by("nvml").unwrap_or("no probe has read the link yet");
+        return cx.instead(area, nothing, buf);
     }
     let curves = vec![(Role::HtoD, history(cx, down)), (Role::DtoH, history(cx, up))];
     let silent = curves.iter().all(|(_, values)| values.iter().all(Option::is_none));

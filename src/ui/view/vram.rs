@@ -29,7 +29,9 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     let source = used.map(|sampled| format!(" ({})", sampled.source)).unwrap_or_default();
     let title = Line::from(vec![cx.span(Role::Title, "VRAM"), cx.span(Role::Dim, source)]);
     cx.rule(rule, cx.corners(false), title, &parts, buf);
-    let Some(used) = used else { return cx.instead(area, "no probe has read the card's memory yet", buf) };
+    let Some(used) = used else {
+        return cx.instead(area, cx.said_by("nvml").unwrap_or("no probe has read the card's memory yet"), buf);
+    };
     let gib = |reading: &Reading| Some(reading.value? / GIB);
     let values = used.series.means(cx.axis.from, cx.axis.to, cx.axis.filled(), gib);
     if let Some(why) = used.absent.as_ref().filter(|_| values.iter().all(Option::is_none)) {
