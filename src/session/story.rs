@@ -46,8 +46,8 @@ fn managed(start: &RunStart, pass: &Pass) -> String {
 fn thrash(uvm: &UvmTotals) -> Option<String> {
     let events = uvm.events.as_ref().filter(|e| e.thrashing > 0 && e.remote_maps > 0)?;
     Some(format!(
-        "Both sides fought over pages ({} thrash events): the driver pinned and mapped them remotely ({} maps), \
-         so they stopped migrating",
+        "Both sides fought over the same pages ({} thrash events): the driver pinned them, mapped them remotely \
+         ({} remote maps), and they stopped migrating",
         count(events.thrashing as f64),
         count(events.remote_maps as f64)
     ))

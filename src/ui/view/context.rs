@@ -25,7 +25,7 @@ pub const FIGURE: Nanos = Nanos::millis(1_000);
 pub struct Axis {
     /// Left edge, or the session's start if that is later.
     pub from: Stamp,
-    /// Right edge, within a column after the newest event.
+    /// Right edge: the end of the last column that the newest event has completed.
     pub to: Stamp,
     /// Time that a column of dots stands for.
     pub step: Nanos,
@@ -38,7 +38,8 @@ impl Axis {
     pub fn new(now: Stamp, window: Nanos, width: u16) -> Self {
         let columns = usize::from(width.max(1)) * DOTS_X;
         let step = (window.0 / columns as u64).max(1);
-        let to = now.0.div_ceil(step) * step;
+        // A column that time has only begun to fill would show the rate of a moment as that of the column.
+        let to = (now.0 / step).max(1) * step;
         Self { from: Stamp(to.saturating_sub(step * columns as u64)), to: Stamp(to), step: Nanos(step), columns }
     }
 
