@@ -79,15 +79,16 @@ pub struct Dashboard {
     /// Workload to start with
     #[arg(long, value_name = "NAME", default_value = "sequential")]
     pub workload: String,
-    /// Kind of memory: managed, explicit, pageable, zero-copy [default: the workload's first]
+    /// Kind of memory: managed, explicit, pageable, zero-copy [default: the workload's]
     #[arg(long, value_name = "KIND")]
     pub memory: Option<MemoryKind>,
-    /// Prefetch to each side before its turn
-    #[arg(long)]
-    pub prefetch: bool,
+    /// Prefetch to each side before its turn: on or off [default: the workload's]
+    #[arg(long, value_name = "WHEN", default_missing_value = "on", num_args = 0..=1, require_equals = true, value_parser = on_off)]
+    pub prefetch: Option<bool>,
     /// Advice: none, read-mostly, preferred-gpu, preferred-cpu, accessed-by, preferred-cpu+accessed-by
-    #[arg(long, value_name = "NAME", default_value = "none")]
-    pub advice: Advice,
+    /// [default: the workload's]
+    #[arg(long, value_name = "NAME")]
+    pub advice: Option<Advice>,
     /// Footprint, such as 256MiB [default: the workload's]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub size: Option<Bytes>,
@@ -123,14 +124,14 @@ pub struct BenchArgs {
     /// Passes before them that do not count, per member
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=1_000))]
     pub warmups: u32,
-    /// Kinds of memory to compare [default: each workload's first]
+    /// Kinds of memory to compare; without --memory, --prefetch and --advice: what each workload compares
     #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
     pub memory: Vec<MemoryKind>,
-    /// Prefetch: off, on, or both to compare
-    #[arg(long, value_name = "WHEN", default_value = "off", default_missing_value = "on", num_args = 0..=1, require_equals = true)]
-    pub prefetch: Prefetch,
-    /// Advice to compare
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "none")]
+    /// Prefetch: off, on, or both to compare [default: each workload's]
+    #[arg(long, value_name = "WHEN", default_missing_value = "on", num_args = 0..=1, require_equals = true)]
+    pub prefetch: Option<Prefetch>,
+    /// Advice to compare [default: each workload's]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub advice: Vec<Advice>,
     /// Sizes to compare [default: each workload's]
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', allow_hyphen_values = true)]
@@ -218,6 +219,14 @@ impl FromStr for DeviceChoice {
     }
 }
 
+fn on_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("choose one of on, off".to_owned()),
+    }
+}
+
 fn speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x > 0.0 && x <= 10_000.0 => Ok(x),
@@ -241,11 +250,11 @@ mod tests {
             "umtop bench sequential --memory managed,explicit --prefetch=both --size 64MiB,1GiB --trace off,full";
         let Some(Command::Bench(bench)) = Cli::parse_from(line.split(' ')).command else { panic!() };
         assert_eq!(bench.memory, [MemoryKind::Managed, MemoryKind::Explicit]);
-        assert_eq!((bench.prefetch, bench.size.len(), bench.trace.len()), (Prefetch::Both, 2, 2));
+        assert_eq!((bench.prefetch, bench.size.len(), bench.trace.len()), (Some(Prefetch::Both), 2, 2));
         let Some(Command::Bench(bench)) = Cli::parse_from(["umtop", "bench", "--prefetch", "random"]).command else {
             panic!()
         };
-        assert_eq!((bench.prefetch, bench.workloads), (Prefetch::On, vec!["random".to_owned()]));
+        assert_eq!((bench.prefetch, bench.workloads), (Some(Prefetch::On), vec!["random".to_owned()]));
     }
 
     #[test]
@@ -256,6 +265,7 @@ mod tests {
             (&["--size", "lots"], "not a size"),
             (&["--device", "tpu"], "auto, cuda, sim"),
             (&["--trace", "loud"], "off, counters, faults, full"),
+            (&["--prefetch=maybe"], "on, off"),
             (&["--memory", "magic"], "managed, explicit, pageable, zero-copy"),
         ] {
             let error = Cli::try_parse_from([&["umtop"], args].concat()).unwrap_err().to_string();

@@ -11,7 +11,7 @@ use crate::recording::Reader;
 use crate::source::{Pace, Replay, Sink, Work};
 use crate::ui::{Entry, ExitReason, Guard, Mode, Setup, Theme, run};
 use crate::units::Bytes;
-use crate::workload::{Library, Workload, check_footprint, plan};
+use crate::workload::{Choice, Library, Workload, check_footprint, plan};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::process::ExitCode;
 use std::thread::JoinHandle;
@@ -144,14 +144,8 @@ fn worker(work: impl FnOnce() + Send + 'static) -> Result<Worker, Failure> {
 }
 
 fn entry(workload: &Workload, caps: &Caps) -> Entry {
-    let settings = Settings {
-        workload: workload.name.clone(),
-        memory: workload.memory.kinds[0],
-        prefetch: false,
-        advice: Advice::None,
-        size: workload.memory.size,
-        trace: TraceLevel::Off,
-    };
+    let default = workload.variant(Choice::default());
+    let settings = workload.settings(default, workload.memory.size, TraceLevel::Off);
     let available = match plan(workload, &settings, caps) {
         Ok(_) => Can::Yes,
         Err(reasons) => Can::No(reasons.join("; ")),
@@ -161,6 +155,7 @@ fn entry(workload: &Workload, caps: &Caps) -> Entry {
         title: workload.title.clone(),
         question: workload.question.clone(),
         available,
+        settings,
         size: (workload.memory.min, workload.memory.max.unwrap_or(Bytes(1 << 40))),
     }
 }

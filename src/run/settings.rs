@@ -1,61 +1,63 @@
 //! From flags and a workload's defaults to settings.
 
 use crate::cli::{BenchArgs, Dashboard, EXIT_USAGE, Prefetch};
-use crate::event::{Advice, MemoryKind, Settings};
+use crate::event::{MemoryKind, Settings};
 use crate::run::Failure;
-use crate::workload::{Library, Workload};
+use crate::workload::{Choice, Library, Variant, Workload};
 
 /// The settings that the dashboard starts with.
 pub(super) fn first(library: &Library, args: &Dashboard) -> Result<Settings, Failure> {
     let workload = find(library, &args.workload)?;
-    Ok(Settings {
-        workload: workload.name.clone(),
-        memory: args.memory.unwrap_or(workload.memory.kinds[0]),
-        prefetch: args.prefetch,
-        advice: args.advice,
-        size: args.size.unwrap_or(workload.memory.size),
-        trace: args.trace,
-    })
+    let choice = Choice { memory: args.memory, prefetch: args.prefetch, advice: args.advice };
+    Ok(workload.settings(workload.variant(choice), args.size.unwrap_or(workload.memory.size), args.trace))
 }
 
-/// Every combination that a bench was asked for. Prefetch and advice mean something for managed memory only, so the other
-/// kinds take part once.
+/// Everything that a bench was asked for: the variants, each with every size and trace level.
 pub(super) fn members(library: &Library, args: &BenchArgs) -> Result<Vec<Settings>, Failure> {
     let workloads: Vec<&Workload> = if args.workloads.is_empty() {
         library.iter().collect()
     } else {
         args.workloads.iter().map(|name| find(library, name)).collect::<Result<_, _>>()?
     };
-    let prefetches: &[bool] = match args.prefetch {
-        Prefetch::Off => &[false],
-        Prefetch::On => &[true],
-        Prefetch::Both => &[false, true],
-    };
     let mut members = Vec::new();
     for workload in workloads {
         let sizes = if args.size.is_empty() { vec![workload.memory.size] } else { args.size.clone() };
-        let kinds = if args.memory.is_empty() { vec![workload.memory.kinds[0]] } else { args.memory.clone() };
         for size in sizes {
-            for memory in &kinds {
-                let managed = *memory == MemoryKind::Managed;
-                for prefetch in if managed { prefetches } else { &[false] } {
-                    for advice in if managed { args.advice.as_slice() } else { &[Advice::None] } {
-                        for trace in &args.trace {
-                            members.push(Settings {
-                                workload: workload.name.clone(),
-                                memory: *memory,
-                                prefetch: *prefetch,
-                                advice: *advice,
-                                size,
-                                trace: *trace,
-                            });
-                        }
-                    }
-                }
+            for variant in variants(workload, args) {
+                members.extend(args.trace.iter().map(|trace| workload.settings(variant, size, *trace)));
             }
         }
     }
     Ok(members)
+}
+
+/// What the workload compares, or every combination of what the flags name. Prefetch and advice mean something for
+/// managed memory only, so the other kinds take part once.
+fn variants(workload: &Workload, args: &BenchArgs) -> Vec<Variant> {
+    if args.memory.is_empty() && args.prefetch.is_none() && args.advice.is_empty() {
+        return workload.variants();
+    }
+    let default = workload.variant(Choice::default());
+    let kinds = if args.memory.is_empty() { vec![default.memory] } else { args.memory.clone() };
+    let mut variants = Vec::new();
+    for memory in kinds {
+        let plain = workload.variant(Choice { memory: Some(memory), ..Choice::default() });
+        if memory != MemoryKind::Managed {
+            variants.push(plain);
+            continue;
+        }
+        let prefetches = match args.prefetch {
+            None => vec![plain.prefetch],
+            Some(Prefetch::Off) => vec![false],
+            Some(Prefetch::On) => vec![true],
+            Some(Prefetch::Both) => vec![false, true],
+        };
+        let advice = if args.advice.is_empty() { vec![plain.advice] } else { args.advice.clone() };
+        for prefetch in prefetches {
+            variants.extend(advice.iter().map(|advice| Variant { memory, prefetch, advice: *advice }));
+        }
+    }
+    variants
 }
 
 fn find<'a>(library: &'a Library, name: &str) -> Result<&'a Workload, Failure> {

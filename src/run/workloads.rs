@@ -2,8 +2,9 @@
 
 use super::{Failure, print};
 use crate::cli::{EXIT_FAILED, WorkloadsArgs, WorkloadsCommand};
-use crate::workload::{Library, Workload};
-use serde_json::json;
+use crate::event::Advice;
+use crate::workload::{Choice, Library, Member, Variant, Workload};
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,19 +26,38 @@ fn as_text(library: &Library) -> String {
         let _ = writeln!(text, "  asks      {}", w.question);
         let _ = writeln!(text, "  predict   {}", w.predict);
         let _ = writeln!(text, "  why       {}", w.why);
-        let _ = writeln!(text, "  memory    {} by default; {}\n", w.memory.size, kinds.join(", "));
+        let _ = writeln!(text, "  memory    {} by default; {}", w.memory.size, kinds.join(", "));
+        let _ = writeln!(text, "  default   {}", in_words(w.variant(Choice::default())));
+        for member in &w.compare {
+            let _ = writeln!(text, "  compares  {}: {}", member.name, in_words(w.variant(member.choice())));
+        }
+        text.push('\n');
     }
     text
+}
+
+/// `managed, prefetch, read-mostly`.
+fn in_words(variant: Variant) -> String {
+    let mut words = vec![variant.memory.name()];
+    words.extend(variant.prefetch.then_some("prefetch"));
+    words.extend((variant.advice != Advice::None).then_some(variant.advice.name()));
+    words.join(", ")
+}
+
+fn as_value(variant: Variant) -> Value {
+    json!({"memory": variant.memory, "prefetch": variant.prefetch, "advice": variant.advice})
 }
 
 fn as_json(library: &Library) -> String {
     let rows: Vec<_> = library
         .iter()
         .map(|w| {
+            let variant = |m: &Member| json!({"name": m.name, "variant": as_value(w.variant(m.choice()))});
+            let compare: Vec<Value> = w.compare.iter().map(variant).collect();
             json!({
                 "name": w.name, "title": w.title, "question": w.question, "predict": w.predict, "why": w.why,
                 "size_bytes": w.memory.size, "min_bytes": w.memory.min, "max_bytes": w.memory.max,
-                "memory": w.memory.kinds,
+                "memory": w.memory.kinds, "default": as_value(w.variant(Choice::default())), "compare": compare,
             })
         })
         .collect();

@@ -5,15 +5,16 @@ use super::state::{Model, Overlay};
 use crate::event::{Can, Control, MemoryKind, Settings, TraceLevel};
 use crate::units::Bytes;
 
-/// Runs the `n`-th workload of the menu with the settings asked for, its size brought within its bounds.
+/// Runs the `n`-th workload of the menu: another than the present one with its own settings, the same with those asked for.
 pub fn run(model: &mut Model, n: usize) -> Option<Control> {
     let entry = model.setup.workloads.get(n)?;
     model.ui.selected = n;
     if let Can::No(why) = &entry.available {
         return refuse(model, format!("{}: {why}", entry.title));
     }
-    let size = Bytes(model.ui.wanted.size.0.clamp(entry.size.0.0, entry.size.1.0.max(entry.size.0.0)));
-    let settings = Settings { workload: entry.name.clone(), size, ..model.ui.wanted.clone() };
+    let wanted = &model.ui.wanted;
+    let same = entry.name == wanted.workload;
+    let settings = if same { wanted.clone() } else { Settings { trace: wanted.trace, ..entry.settings.clone() } };
     ask(model, settings)
 }
 

@@ -26,6 +26,8 @@ pub struct Entry {
     pub question: String,
     /// Whether this machine can run it, else why not.
     pub available: Can,
+    /// What it runs with when it is chosen; the trace level stays as it is.
+    pub settings: Settings,
     /// Smallest and largest footprint that + and − may ask for.
     pub size: (Bytes, Bytes),
 }

@@ -1,5 +1,6 @@
 //! What a workload file says.
 
+use super::variant::{Choice, Member};
 use crate::device::Access;
 use crate::event::{MemoryKind, Phase};
 use crate::units::Bytes;
@@ -21,6 +22,12 @@ pub struct Workload {
     pub why: String,
     /// Footprint.
     pub memory: Memory,
+    /// Memory, prefetch and advice where the user says nothing.
+    #[serde(default)]
+    pub defaults: Choice,
+    /// Variants that a bench runs against each other where the user says nothing.
+    #[serde(default)]
+    pub compare: Vec<Member>,
     /// What one pass does.
     pub pass: PassSpec,
 }
@@ -38,7 +45,7 @@ pub struct Memory {
     /// Greatest size that makes sense; none if only memory limits it.
     #[serde(default, deserialize_with = "some_size")]
     pub max: Option<Bytes>,
-    /// Kinds of memory it can run over; the first is the default.
+    /// Kinds of memory it can run over; the first is the default unless `[defaults]` names another.
     #[serde(deserialize_with = "kinds")]
     pub kinds: Vec<MemoryKind>,
 }
@@ -182,6 +189,7 @@ impl Workload {
         if self.pass.timed.is_empty() {
             return Err("pass.timed must name at least one phase".to_owned());
         }
+        self.variants_make_sense()?;
         self.steps().try_for_each(Step::sense)?;
         let mut samples = self.steps().filter(|s| s.share < 1.0);
         if let Some(first) = samples.next()

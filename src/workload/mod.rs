@@ -5,12 +5,14 @@ mod guard;
 mod library;
 mod pass;
 mod plan;
+mod variant;
 
 pub use file::{Step, Workload, WorkloadError};
 pub use guard::{GuardError, check_footprint};
 pub use library::Library;
 pub use pass::{Observe, PassError, PassResult, Runner};
 pub use plan::{Plan, PlanStep, plan};
+pub use variant::{Choice, Member, Variant};
 
 #[cfg(test)]
 pub(crate) use plan::tests as plan_tests;

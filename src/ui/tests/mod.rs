@@ -27,8 +27,14 @@ fn settings() -> Settings {
 }
 
 fn entry(name: &str, title: &str, question: &str) -> Entry {
-    let size = (Bytes::mib(2), Bytes::mib(4096));
-    Entry { name: name.to_owned(), title: title.to_owned(), question: question.to_owned(), available: Can::Yes, size }
+    Entry {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        question: question.to_owned(),
+        available: Can::Yes,
+        settings: Settings { workload: name.to_owned(), trace: TraceLevel::Off, ..settings() },
+        size: (Bytes::mib(2), Bytes::mib(4096)),
+    }
 }
 
 fn setup(mode: Mode) -> Setup {

@@ -39,10 +39,19 @@ fn settings_become_requests_to_run() {
     assert_eq!(asked(press(&mut model, KeyCode::Char('+'))).size, Bytes::mib(512));
     assert_eq!(asked(press(&mut model, KeyCode::Char('-'))).size, Bytes::mib(256));
     assert_eq!(asked(press(&mut model, KeyCode::Char('m'))).memory, MemoryKind::Explicit);
-    let last = asked(press(&mut model, KeyCode::Char('3')));
-    assert_eq!((last.workload.as_str(), last.prefetch, last.memory), ("ping-pong", true, MemoryKind::Explicit));
     assert_eq!(press(&mut model, KeyCode::Char('p')), None);
     assert!(model.ui.hint.as_ref().is_some_and(|hint| hint.contains("managed")));
+    let again = asked(press(&mut model, KeyCode::Char('1')));
+    assert_eq!(
+        (again.prefetch, again.memory),
+        (true, MemoryKind::Explicit),
+        "the same workload keeps what was changed"
+    );
+    model.setup.workloads[2].settings.advice = Advice::PreferredCpu;
+    model.setup.workloads[2].settings.size = Bytes::kib(4);
+    let other = asked(press(&mut model, KeyCode::Char('3')));
+    let own = Settings { trace: TraceLevel::Full, ..model.setup.workloads[2].settings.clone() };
+    assert_eq!(other, own, "another workload starts with its own settings");
     assert_eq!(press(&mut model, KeyCode::Char('5')), None);
     assert!(model.ui.hint.as_ref().is_some_and(|hint| hint.contains("needs two GPUs")));
 }
