@@ -26,9 +26,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// Passes that count: no warm-ups.
+    /// Passes that count: no warm-ups, and none with a wrong result, whose time means nothing.
     pub fn counted(&self) -> impl Iterator<Item = &Pass> {
-        self.passes.iter().map(|(_, p)| p).filter(|p| !p.warmup)
+        let right = |p: &Pass| p.check.is_none_or(|check| check.wrong == 0);
+        self.passes.iter().map(|(_, p)| p).filter(move |p| !p.warmup && right(p))
     }
 
     /// Timed nanoseconds of the passes that count.

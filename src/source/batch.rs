@@ -14,6 +14,12 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// The batch of each workload, in order.
+    pub fn by_workload(&self) -> impl Iterator<Item = Batch> {
+        let parts = self.members.chunk_by(|a, b| a.workload == b.workload);
+        parts.map(|members| Batch { members: members.to_vec(), ..*self })
+    }
+
     /// `(member, warm-up)` in order: one pass of each member per round, every other round backwards, so that drift
     /// falls on all members alike.
     pub fn order(&self) -> impl Iterator<Item = (usize, bool)> + use<> {

@@ -10,9 +10,10 @@ mod lane;
 use super::batch::Batch;
 use super::pace::Pace;
 use super::sink::Sink;
-use crate::device::{Device, Recovery};
+use crate::device::{Buffer, Device, DeviceError, Recovery};
 use crate::event::{
-    Body, Check, Event, Header, Level, Notice, Pass, Range, RunEvent, RunId, RunStart, Settings, TraceLevel, UvmTotals,
+    Body, Check, Event, Header, Level, MemoryKind, Notice, Pass, Range, RunEvent, RunId, RunStart, Settings,
+    TraceLevel, UvmTotals,
 };
 use crate::probe::{Probe, Tracer};
 use crate::units::Stamp;
@@ -49,7 +50,7 @@ impl Live {
         worker.emit(Body::Header(Box::new(header)));
         match work {
             Work::Interactive(settings) => worker.interact(settings),
-            Work::Batch(batch) => worker.measure(&batch),
+            Work::Batch(batch) => worker.measure_all(&batch),
         }
         worker.drop_lanes();
     }
@@ -89,15 +90,29 @@ impl Worker {
         let free = self.live.device.memory().map_err(|e| e.to_string())?;
         check_footprint(settings.size, settings.memory, &free, self.live.allow_oversubscription)
             .map_err(|e| e.to_string())?;
-        let buffer = self.live.device.alloc(settings.memory, settings.size).map_err(|e| e.to_string())?;
-        let label = format!("{} buffer", settings.workload);
-        let range = Range { address: buffer.address, bytes: settings.size, memory: settings.memory, label };
-        self.emit(Body::Allocated(range));
+        let buffer = self.allocate(settings).map_err(|e| e.to_string())?;
         let mut lane = Lane::new(buffer);
         let advised = lane.advise(self.live.device.as_mut(), settings.advice);
         self.lanes.push(lane);
         advised.map_err(|e| e.to_string())?;
         Ok((plan, self.lanes.len() - 1))
+    }
+
+    fn allocate(&mut self, settings: &Settings) -> Result<Buffer, DeviceError> {
+        let buffer = self.live.device.alloc(settings.memory, settings.size)?;
+        let label = format!("{} buffer", settings.workload);
+        let range = Range { address: buffer.address, bytes: settings.size, memory: settings.memory, label };
+        self.emit(Body::Allocated(range));
+        Ok(buffer)
+    }
+
+    /// Gives a lane managed memory that nobody has touched. The old one goes last: until then the new one has no pages,
+    /// and a lane always has a buffer.
+    fn renew(&mut self, lane: usize, settings: &Settings) -> Result<(), DeviceError> {
+        let buffer = self.allocate(settings)?;
+        let old = std::mem::replace(&mut self.lanes[lane], Lane::new(buffer)).buffer();
+        self.emit(Body::Freed { address: old.address });
+        self.live.device.free(old)
     }
 
     /// Announces a run and puts its trace level in force.
@@ -135,6 +150,9 @@ impl Worker {
         warmup: bool,
     ) -> Result<(), PassFailure> {
         self.emit(Body::Run(RunEvent::PassBegan { run: start.run, index }));
+        if plan.fresh && plan.settings.memory == MemoryKind::Managed && self.lanes[lane].used() {
+            self.renew(lane, &plan.settings).map_err(PassError::from)?;
+        }
         self.lanes[lane].advise(self.live.device.as_mut(), plan.settings.advice).map_err(PassError::from)?;
         let before = self.settle();
         let Worker { live: Live { device, stepped, .. }, sink, pace, lanes, .. } = self;

@@ -45,6 +45,9 @@ pub struct Memory {
     /// Greatest size that makes sense; none if only memory limits it.
     #[serde(default, deserialize_with = "some_size")]
     pub max: Option<Bytes>,
+    /// Whether each pass gets managed memory that nobody has touched yet; other kinds have their pages from the start.
+    #[serde(default)]
+    pub fresh: bool,
     /// Kinds of memory it can run over; the first is the default unless `[defaults]` names another.
     #[serde(deserialize_with = "kinds")]
     pub kinds: Vec<MemoryKind>,
@@ -117,7 +120,13 @@ pub struct Step {
     /// Chooses the permutation, for `random`.
     #[serde(default = "seed")]
     pub seed: u32,
+    /// How many times in a row: at least once, at most [`MAX_REPEAT`] times.
+    #[serde(default = "one")]
+    pub repeat: u32,
 }
+
+/// Most repetitions of a step: each is a launch, and a pass should not take minutes.
+const MAX_REPEAT: u32 = 1_000;
 
 fn one() -> u32 {
     1
@@ -210,6 +219,9 @@ impl Step {
         if !(self.share > 0.0 && self.share <= 1.0) {
             return Err(format!("share {} must be above 0 and at most 1", self.share));
         }
+        if !(1..=MAX_REPEAT).contains(&self.repeat) {
+            return Err(format!("repeat {} must be from 1 to {MAX_REPEAT}", self.repeat));
+        }
         if self.share < 1.0 && self.pattern != PatternName::Random {
             return Err("share below 1 needs pattern = \"random\"".to_owned());
         }
@@ -243,6 +255,7 @@ mod tests {
         for (from, to, says) in [
             ("share = 0.000244140625", "share = 0.0", "above 0"),
             ("pattern = \"random\"", "pattern = \"sequential\"", "needs pattern = \"random\""),
+            ("share = 0.000244140625", "repeat = 0", "from 1 to 1000"),
             ("name = \"random\"", "name = \"Random Access\"", "may hold only"),
             ("size = \"256MiB\"", "size = \"1KiB\"", "between memory.min"),
             ("size = \"256MiB\"", "size = \"much\"", "not a size"),

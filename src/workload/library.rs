@@ -3,10 +3,23 @@
 use super::file::{Workload, WorkloadError};
 
 /// Every file under `workloads/`, in menu order. A test compares this list with the folder.
-const BUNDLED: [(&str, &str); 3] = [
+const BUNDLED: [(&str, &str); 16] = [
     ("workloads/sequential.toml", include_str!("../../workloads/sequential.toml")),
     ("workloads/random.toml", include_str!("../../workloads/random.toml")),
     ("workloads/ping-pong.toml", include_str!("../../workloads/ping-pong.toml")),
+    ("workloads/first-touch-gpu.toml", include_str!("../../workloads/first-touch-gpu.toml")),
+    ("workloads/first-touch-cpu.toml", include_str!("../../workloads/first-touch-cpu.toml")),
+    ("workloads/strided.toml", include_str!("../../workloads/strided.toml")),
+    ("workloads/explicit-vs-managed.toml", include_str!("../../workloads/explicit-vs-managed.toml")),
+    ("workloads/prefetch-both-ways.toml", include_str!("../../workloads/prefetch-both-ways.toml")),
+    ("workloads/iterative-reuse.toml", include_str!("../../workloads/iterative-reuse.toml")),
+    ("workloads/read-mostly.toml", include_str!("../../workloads/read-mostly.toml")),
+    ("workloads/read-mostly-trap.toml", include_str!("../../workloads/read-mostly-trap.toml")),
+    ("workloads/preferred-location.toml", include_str!("../../workloads/preferred-location.toml")),
+    ("workloads/accessed-by.toml", include_str!("../../workloads/accessed-by.toml")),
+    ("workloads/zero-copy.toml", include_str!("../../workloads/zero-copy.toml")),
+    ("workloads/pageable-copy.toml", include_str!("../../workloads/pageable-copy.toml")),
+    ("workloads/ping-pong-block.toml", include_str!("../../workloads/ping-pong-block.toml")),
 ];
 
 /// The workloads that can be chosen.
@@ -52,6 +65,7 @@ mod tests {
         assert_eq!(files, bundled);
         for (w, (file, _)) in Library::bundled().unwrap().iter().zip(BUNDLED) {
             assert_eq!(format!("workloads/{}.toml", w.name), file);
+            assert!(w.title.chars().count() <= 20, "{file}: the title must fit into the menu");
         }
     }
 

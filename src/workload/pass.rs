@@ -56,6 +56,11 @@ impl Runner {
         Self { buffer, host: None, device: None, last: None, passes: 0 }
     }
 
+    /// Whether a pass has begun over it.
+    pub fn used(&self) -> bool {
+        self.passes > 0
+    }
+
     /// The buffer.
     pub fn buffer(&self) -> Buffer {
         self.buffer
@@ -87,14 +92,18 @@ impl Runner {
         tally: &mut Tally,
         observe: &mut Observe<'_>,
     ) -> Result<(), PassError> {
-        let turned = self.last.is_some_and(|last| last != on);
-        self.last = Some(on);
+        let last = self.last.replace(on);
         let how = match self.buffer.kind {
             MemoryKind::Explicit | MemoryKind::Pageable => Transfer::Copy,
             MemoryKind::Managed if plan.settings.prefetch => Transfer::Prefetch,
             MemoryKind::Managed | MemoryKind::ZeroCopy => return Ok(()),
         };
-        if !turned {
+        // Memory that nobody has touched holds nothing to copy, but a prefetch makes its pages on the GPU.
+        let due = match last {
+            Some(last) => last != on,
+            None => how == Transfer::Prefetch && on != Proc::Cpu,
+        };
+        if !due {
             return Ok(());
         }
         let span = device.transfer(self.buffer, how, on)?;

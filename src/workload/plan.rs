@@ -7,6 +7,8 @@ use crate::units::{Bytes, PAGE};
 
 /// Size of an element: `u32`.
 const ELEMENT: u64 = 4;
+/// From this size on a turn takes far longer than the 500 µs within which the driver sees thrashing.
+const CERTAIN_FROM: Bytes = Bytes::mib(16);
 
 /// What one pass does.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +23,8 @@ pub struct Plan {
     pub rounds: u32,
     /// Steps after the rounds.
     pub after: Vec<PlanStep>,
+    /// Whether each pass needs managed memory that nobody has touched yet.
+    pub fresh: bool,
     /// Phases that count as the pass's time.
     pub timed: Vec<Phase>,
     /// Passes at the start of a run that do not count.
@@ -63,7 +67,8 @@ pub fn plan(workload: &Workload, settings: &Settings, caps: &Caps) -> Result<Pla
     memory_reasons(workload, settings, caps, &mut reasons);
     let elements = settings.size.0 / ELEMENT;
     let mut resolve = |steps: &[Step]| -> Vec<PlanStep> {
-        steps.iter().filter_map(|s| step(s, elements).map_err(|r| reasons.push(r)).ok()).collect()
+        let planned = |s| step(s, elements).map_err(|r| reasons.push(r)).ok().map(|p| (p, s.repeat));
+        steps.iter().filter_map(planned).flat_map(|(step, times)| (0..times).map(move |_| step)).collect()
     };
     let (before, round, after) =
         (resolve(&workload.pass.before), resolve(&workload.pass.round), resolve(&workload.pass.after));
@@ -76,6 +81,7 @@ pub fn plan(workload: &Workload, settings: &Settings, caps: &Caps) -> Result<Pla
         round,
         rounds: workload.pass.rounds,
         after,
+        fresh: workload.memory.fresh,
         timed: workload.pass.timed.clone(),
         warmups: workload.pass.warmups,
         expected: None,
@@ -135,18 +141,29 @@ fn step(step: &Step, elements: u64) -> Result<PlanStep, String> {
     Ok(PlanStep { on, access: step.access, pattern, elements, count })
 }
 
-/// The bytes of a pass are known when everything is written on the CPU, visited once on the GPU, and read back
-/// on the CPU, over plain managed memory: each page must come and go exactly once.
+/// The bytes of a pass are known when every step visits all of plain managed memory: then each page travels when the
+/// other side had it, and the pass must find it where every pass does. In smaller memory the sides take turns so quickly
+/// that the driver may call it thrashing, and keep pages where they are.
 fn expected(plan: &Plan) -> Option<Moved> {
     let settings = &plan.settings;
-    let plain = settings.memory == MemoryKind::Managed && settings.advice == Advice::None && plan.rounds == 1;
-    let whole = |steps: &[PlanStep], on_cpu: bool| {
-        !steps.is_empty() && steps.iter().all(|s| (s.on == Proc::Cpu) == on_cpu && s.count == s.elements)
-    };
-    (plain && whole(&plan.before, true) && whole(&plan.round, false) && whole(&plan.after, true)).then(|| {
-        let bytes = Bytes(settings.size.0.div_ceil(PAGE) * PAGE);
-        Moved { htod: bytes, dtoh: bytes }
-    })
+    let plain = settings.memory == MemoryKind::Managed && settings.advice == Advice::None;
+    if !plain || settings.size < CERTAIN_FROM {
+        return None;
+    }
+    let rounds = (0..plan.rounds).flat_map(|_| &plan.round);
+    let steps = || plan.before.iter().chain(rounds.clone()).chain(&plan.after);
+    let (first, last) = (steps().next()?.on, steps().last()?.on);
+    let alike = plan.fresh || first == last;
+    if !alike || !steps().all(|s| s.count == s.elements) {
+        return None;
+    }
+    let mut home = first;
+    let (mut to_gpu, mut to_cpu) = (0, 0);
+    for step in steps().filter(|s| s.on != std::mem::replace(&mut home, s.on)) {
+        *(if step.on == Proc::Cpu { &mut to_cpu } else { &mut to_gpu }) += 1;
+    }
+    let bytes = settings.size.0.div_ceil(PAGE) * PAGE;
+    Some(Moved { htod: Bytes(to_gpu * bytes), dtoh: Bytes(to_cpu * bytes) })
 }
 
 #[cfg(test)]
@@ -194,6 +211,29 @@ pub(crate) mod tests {
         assert_eq!(planned(&settings("ping-pong", "4KiB"), &caps()).unwrap().expected, None);
         let advised = Settings { advice: Advice::ReadMostly, ..settings("sequential", "256MiB") };
         assert_eq!(planned(&advised, &caps()).unwrap().expected, None);
+    }
+
+    #[test]
+    fn pages_travel_when_the_other_side_had_them() {
+        let moved = |htod: u64, dtoh: u64| Some(Moved { htod: Bytes::mib(htod), dtoh: Bytes::mib(dtoh) });
+        for (workload, bytes) in [
+            ("first-touch-gpu", moved(0, 64)),
+            ("first-touch-cpu", moved(64, 64)),
+            ("iterative-reuse", moved(64, 64)),
+            ("read-mostly", moved(256, 256)),
+        ] {
+            let plain = Settings { advice: Advice::None, ..settings(workload, "64MiB") };
+            assert_eq!(planned(&plain, &caps()).unwrap().expected, bytes, "{workload}");
+        }
+        let small = planned(&settings("sequential", "1MiB"), &caps()).unwrap();
+        assert_eq!(small.expected, None, "the driver may pin what is fought over");
+    }
+
+    #[test]
+    fn a_repeated_step_is_that_many_steps() {
+        let plan = planned(&settings("iterative-reuse", "64MiB"), &caps()).unwrap();
+        assert_eq!(plan.round.len(), 10);
+        assert!(plan.round.iter().all(|s| *s == plan.round[0]));
     }
 
     #[test]

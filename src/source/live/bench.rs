@@ -16,8 +16,20 @@ struct Member {
 }
 
 impl Worker {
-    /// Runs the batch. A member that cannot run is said so and left out; the others go on.
-    pub(super) fn measure(&mut self, batch: &Batch) {
+    /// Measures one workload after the other, so that no more than one needs memory at a time.
+    pub(super) fn measure_all(&mut self, batch: &Batch) {
+        for part in batch.by_workload() {
+            if !self.measure(&part) {
+                return;
+            }
+            self.drop_lanes();
+        }
+    }
+
+    /// Runs the members of one workload. A member that cannot run is said so and left out; the others go on. `false` if nothing can or shall
+    /// come after it.
+    fn measure(&mut self, batch: &Batch) -> bool {
+        let mut usable = true;
         let mut members: Vec<Option<Member>> = Vec::new();
         for settings in &batch.members {
             members.push(match self.prepare(settings, Lane::fits_exactly) {
@@ -44,7 +56,8 @@ impl Worker {
                 Err(failure) if failure.stopped() => break,
                 Err(failure) => {
                     member.outcome = Some(Outcome::Failed(failure.to_string()));
-                    if !self.after_failure(&failure, &mut members) {
+                    usable = self.after_failure(&failure, &mut members);
+                    if !usable {
                         break;
                     }
                 }
@@ -54,6 +67,7 @@ impl Worker {
             let outcome = member.outcome.unwrap_or(Outcome::Done);
             self.emit(Body::Run(RunEvent::Ended { run: member.start.run, outcome }));
         }
+        usable && !self.pace.stopping()
     }
 
     /// After a sticky error every buffer is gone, so every member gets a new one; `false` if the device is lost.

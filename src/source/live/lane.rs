@@ -18,6 +18,11 @@ impl Lane {
         self.runner.buffer()
     }
 
+    /// Whether a pass has begun over the buffer.
+    pub(super) fn used(&self) -> bool {
+        self.runner.used()
+    }
+
     /// Whether these settings can run over this buffer: hints may differ, memory may not.
     pub(super) fn fits(&self, settings: &Settings) -> bool {
         let buffer = self.buffer();

@@ -107,3 +107,19 @@ fn lost_events_are_counted_in_the_header() {
     }
     assert!(text(&model_of(Mode::Live, &all), 120, 36).contains("lost 17"));
 }
+
+#[test]
+fn a_menu_longer_than_the_screen_scrolls_with_the_choice() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    model.setup.workloads = (1..=20).map(|n| entry(&format!("w{n}"), &format!("workload no. {n}"), "Why?")).collect();
+    for (width, height) in [(80, 24), (120, 36)] {
+        model.ui.selected = 0;
+        for n in 1..=20 {
+            let shown = text(&model, width, height);
+            let chosen = format!("workload no. {n} ");
+            assert!(shown.lines().any(|line| line.contains('▸') && line.contains(&chosen)), "{n}: {shown}");
+            press(&mut model, KeyCode::Down);
+        }
+        assert_eq!(model.ui.selected, 19, "the last stays the last");
+    }
+}

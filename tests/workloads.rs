@@ -1,0 +1,147 @@
+//! Every workload file, on every simulated machine and on memory that really holds what was written.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use crossbeam_channel::unbounded;
+use support::{Flaw, HostDevice};
+use umtop::event::{Header, MemoryKind, Outcome, Proc, Settings, TraceLevel};
+use umtop::session::{Run, Session};
+use umtop::sim;
+use umtop::source::{Batch, Live, Pace, Sink, Work};
+use umtop::units::Bytes;
+use umtop::workload::{Choice, Library, Workload};
+
+const PASSES: u32 = 2;
+
+/// A size that keeps the suite quick.
+fn scaled(workload: &Workload, most: Bytes) -> Bytes {
+    workload.memory.size.min(most).max(workload.memory.min)
+}
+
+fn measure(live: Live, header: Header, members: Vec<Settings>) -> Vec<Run> {
+    let (sink, events) = Sink::new(1 << 20);
+    let (_control, wishes) = unbounded();
+    let reader = std::thread::spawn(move || {
+        let mut session = Session::default();
+        events.iter().for_each(|event| session.apply(&event));
+        session
+    });
+    live.run(header, Work::Batch(Batch { members, warmups: 1, passes: PASSES }), sink, Pace::unpaced(wishes));
+    let session = reader.join().unwrap();
+    assert!(session.ranges.is_empty(), "memory was not given back: {:?}", session.ranges);
+    session.runs.runs.into_iter().collect()
+}
+
+fn simulated(profile: &str, members: Vec<Settings>) -> Vec<Run> {
+    let simulation = sim::open(profile).unwrap();
+    let header = umtop::run::simulated_header(&simulation, "a test");
+    let live = Live {
+        device: Box::new(simulation.device),
+        tracer: Some(Box::new(simulation.tracer)),
+        stepped: simulation.probes,
+        library: Library::bundled().unwrap(),
+        allow_oversubscription: false,
+    };
+    measure(live, header, members)
+}
+
+/// Runs over host memory, with a flaw or without.
+fn on_host(flaw: Option<Flaw>, members: Vec<Settings>) -> Vec<Run> {
+    let simulation = sim::open("h200").unwrap();
+    let header = umtop::run::simulated_header(&simulation, "a test");
+    let live = Live {
+        device: Box::new(HostDevice::new(header.caps.clone(), flaw)),
+        tracer: None,
+        stepped: Vec::new(),
+        library: Library::bundled().unwrap(),
+        allow_oversubscription: false,
+    };
+    measure(live, header, members)
+}
+
+#[test]
+fn every_workload_runs_on_every_simulated_machine_and_no_byte_is_lost() {
+    let library = Library::bundled().unwrap();
+    for profile in sim::names() {
+        for workload in library.iter() {
+            let size = scaled(workload, Bytes::mib(16));
+            let members: Vec<Settings> =
+                workload.variants().into_iter().map(|v| workload.settings(v, size, TraceLevel::Full)).collect();
+            let runs = simulated(profile, members.clone());
+            assert_eq!(runs.len(), members.len(), "{profile} {}", workload.name);
+            for run in &runs {
+                conserves(run, &format!("{profile} {:?}", run.start.settings));
+            }
+        }
+    }
+}
+
+fn conserves(run: &Run, name: &str) {
+    assert_eq!(run.outcome, Some(Outcome::Done), "{name}");
+    assert_eq!(run.counted().count(), PASSES as usize, "{name}");
+    for pass in run.counted() {
+        assert!(pass.timed.0 > 0, "{name}");
+        let uvm = pass.uvm.as_ref().unwrap();
+        let events = uvm.events.as_ref().unwrap();
+        let sum = |to_cpu: bool| -> u64 {
+            let all = events.migrated.as_deref().unwrap_or_default();
+            all.iter().filter(|m| (m.dst == Proc::Cpu) == to_cpu).map(|m| m.bytes).sum()
+        };
+        assert_eq!((uvm.counters.bytes_htod, uvm.counters.bytes_dtoh), (sum(false), sum(true)), "{name}");
+        assert_eq!(events.lost, 0, "{name}");
+        if let Some(expected) = run.start.expected {
+            let moved = (uvm.counters.bytes_htod, uvm.counters.bytes_dtoh);
+            assert_eq!(moved, (expected.htod.0, expected.dtoh.0), "{name}");
+        }
+        if run.start.settings.memory != MemoryKind::Managed {
+            assert_eq!((uvm.counters.bytes_htod, uvm.counters.gpu_faults), (0, 0), "{name}");
+        }
+    }
+}
+
+/// Every workload over every kind of memory that it allows.
+fn over_every_kind() -> Vec<Settings> {
+    let library = Library::bundled().unwrap();
+    let kinds = |w: &Workload| {
+        let size = scaled(w, Bytes::kib(64));
+        let settings = |kind: &MemoryKind| {
+            let choice = Choice { memory: Some(*kind), ..Choice::default() };
+            w.settings(w.variant(choice), size, TraceLevel::Off)
+        };
+        w.memory.kinds.iter().map(settings).collect::<Vec<_>>()
+    };
+    library.iter().flat_map(kinds).collect()
+}
+
+#[test]
+fn every_workload_leaves_in_memory_what_its_checks_look_for() {
+    let members = over_every_kind();
+    let runs = on_host(None, members.clone());
+    assert_eq!(runs.len(), members.len());
+    for run in &runs {
+        let name = format!("{:?}", run.start.settings);
+        assert_eq!(run.outcome, Some(Outcome::Done), "{name}");
+        assert!(run.counted().all(|p| p.check.is_some_and(|c| c.elements > 0 && c.wrong == 0)), "{name}");
+    }
+}
+
+#[test]
+fn a_wrong_result_is_a_failed_run_and_no_number() {
+    for flaw in [Flaw::MissesOne, Flaw::TouchesOneTwice] {
+        let members = over_every_kind();
+        let runs = on_host(Some(flaw), members.clone());
+        assert_eq!(runs.len(), members.len());
+        // A plain write that comes twice leaves the same value as one that comes once.
+        let noticed = |run: &&Run| flaw == Flaw::MissesOne || run.start.settings.workload != "first-touch-gpu";
+        for run in runs.iter().filter(noticed) {
+            let name = format!("{flaw:?} {:?}", run.start.settings);
+            assert!(
+                matches!(&run.outcome, Some(Outcome::Failed(why)) if why.contains("wrong result")),
+                "{name}: {:?}",
+                run.outcome
+            );
+            assert!(run.times_ns().is_empty(), "{name}");
+        }
+    }
+}
