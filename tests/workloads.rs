@@ -127,6 +127,14 @@ fn every_workload_leaves_in_memory_what_its_checks_look_for() {
 }
 
 #[test]
+fn the_example_in_the_docs_is_a_workload() {
+    let page = std::fs::read_to_string("docs/workloads.md").unwrap();
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let workload = Workload::parse("docs/workloads.md", example).unwrap();
+    assert_eq!(workload.variants().len(), 3);
+}
+
+#[test]
 fn a_wrong_result_is_a_failed_run_and_no_number() {
     for flaw in [Flaw::MissesOne, Flaw::TouchesOneTwice] {
         let members = over_every_kind();

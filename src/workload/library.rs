@@ -3,7 +3,7 @@
 use super::file::{Workload, WorkloadError};
 
 /// Every file under `workloads/`, in menu order. A test compares this list with the folder.
-const BUNDLED: [(&str, &str); 16] = [
+const BUNDLED: [(&str, &str); 17] = [
     ("workloads/sequential.toml", include_str!("../../workloads/sequential.toml")),
     ("workloads/random.toml", include_str!("../../workloads/random.toml")),
     ("workloads/ping-pong.toml", include_str!("../../workloads/ping-pong.toml")),
@@ -13,6 +13,7 @@ const BUNDLED: [(&str, &str); 16] = [
     ("workloads/explicit-vs-managed.toml", include_str!("../../workloads/explicit-vs-managed.toml")),
     ("workloads/prefetch-both-ways.toml", include_str!("../../workloads/prefetch-both-ways.toml")),
     ("workloads/iterative-reuse.toml", include_str!("../../workloads/iterative-reuse.toml")),
+    ("workloads/hot-set.toml", include_str!("../../workloads/hot-set.toml")),
     ("workloads/read-mostly.toml", include_str!("../../workloads/read-mostly.toml")),
     ("workloads/read-mostly-trap.toml", include_str!("../../workloads/read-mostly-trap.toml")),
     ("workloads/preferred-location.toml", include_str!("../../workloads/preferred-location.toml")),
