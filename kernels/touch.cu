@@ -126,6 +126,19 @@ struct OneWarp {
     }
 };
 
+struct Block {
+    // Each thread block has a chunk of its own; its threads go through it side by side.
+    template <int ACCESS>
+    static __device__ u32 run(u32* data, u64 first, u64, u64 count, u64, Step step) {
+        u32 sum = 0;
+        u64 chunk = (count + gridDim.x - 1) / gridDim.x;
+        u64 begin = blockIdx.x * chunk;
+        u64 end = min(begin + chunk, count);
+        for (u64 k = begin + threadIdx.x; k < end; k += blockDim.x) touch<ACCESS>(data, first + k, step, sum);
+        return sum;
+    }
+};
+
 template <class Pattern>
 __device__ __forceinline__ void run(u32* data, u64 first, u64 elements, u64 count, u64 shape, Step step, u32 access,
                                     u32* sum) {
@@ -144,3 +157,4 @@ ENTRY(touch_sequential, Sequential)
 ENTRY(touch_strided, Strided)
 ENTRY(touch_random, Random)
 ENTRY(touch_one_warp, OneWarp)
+ENTRY(touch_block, Block)

@@ -20,11 +20,12 @@ fn open() -> (MutexGuard<'static, ()>, CudaDevice) {
     (turn, CudaDevice::open(Clock::start(), &GpuChoice::First).unwrap())
 }
 
-fn patterns() -> [Pattern; 4] {
+fn patterns() -> [Pattern; 5] {
     [
         Pattern::Sequential,
         Pattern::Strided { stride_bytes: 4096 },
         Pattern::Random { seed: 0xDEAD_BEEF },
+        Pattern::Block,
         Pattern::OneWarp,
     ]
 }
@@ -103,6 +104,7 @@ fn a_range_and_a_sample_leave_the_rest_alone() {
         (Pattern::Sequential, 1, 3, 3),
         (Pattern::Sequential, 4093, 100_007, 100_007),
         (Pattern::Strided { stride_bytes: 28 }, 5, 7 * 1000, 7 * 1000),
+        (Pattern::Block, 4093, 100_007, 100_007),
         (Pattern::OneWarp, 77, 1024, 1024),
     ] {
         touch(&mut device, buffer, GPU, &fill);

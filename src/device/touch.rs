@@ -34,6 +34,8 @@ pub enum Pattern {
         /// Chooses the permutation.
         seed: u32,
     },
+    /// Each thread block works through a contiguous chunk of its own, so the GPU is everywhere at once.
+    Block,
     /// One warp works on the range alone, ascending: the smallest kernel there is (ping-pong over a page).
     OneWarp,
 }

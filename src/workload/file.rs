@@ -96,6 +96,8 @@ pub enum PatternName {
     Strided,
     /// A permutation.
     Random,
+    /// A contiguous chunk for each thread block.
+    Block,
     /// One warp alone, in order.
     OneWarp,
 }

@@ -3,13 +3,14 @@
 use super::file::{Workload, WorkloadError};
 
 /// Every file under `workloads/`, in menu order. A test compares this list with the folder.
-const BUNDLED: [(&str, &str); 17] = [
+const BUNDLED: [(&str, &str); 18] = [
     ("workloads/sequential.toml", include_str!("../../workloads/sequential.toml")),
     ("workloads/random.toml", include_str!("../../workloads/random.toml")),
     ("workloads/ping-pong.toml", include_str!("../../workloads/ping-pong.toml")),
     ("workloads/first-touch-gpu.toml", include_str!("../../workloads/first-touch-gpu.toml")),
     ("workloads/first-touch-cpu.toml", include_str!("../../workloads/first-touch-cpu.toml")),
     ("workloads/strided.toml", include_str!("../../workloads/strided.toml")),
+    ("workloads/block.toml", include_str!("../../workloads/block.toml")),
     ("workloads/explicit-vs-managed.toml", include_str!("../../workloads/explicit-vs-managed.toml")),
     ("workloads/prefetch-both-ways.toml", include_str!("../../workloads/prefetch-both-ways.toml")),
     ("workloads/iterative-reuse.toml", include_str!("../../workloads/iterative-reuse.toml")),

@@ -123,6 +123,7 @@ fn memory_reasons(workload: &Workload, settings: &Settings, caps: &Caps, reasons
 fn step(step: &Step, elements: u64) -> Result<PlanStep, String> {
     let pattern = match step.pattern {
         PatternName::Sequential => Pattern::Sequential,
+        PatternName::Block => Pattern::Block,
         PatternName::OneWarp => Pattern::OneWarp,
         PatternName::Random => Pattern::Random { seed: step.seed },
         PatternName::Strided => {

@@ -140,8 +140,13 @@ mod tests {
     const OLD: Affine = Affine { mul: 3, add: 5 };
     const STEP: Affine = Affine { mul: 7, add: 11 };
     const N: u64 = 3 * CHUNK as u64 + 17;
-    const PATTERNS: [Pattern; 4] =
-        [Pattern::Sequential, Pattern::Strided { stride_bytes: 20 }, Pattern::Random { seed: 99 }, Pattern::OneWarp];
+    const PATTERNS: [Pattern; 5] = [
+        Pattern::Sequential,
+        Pattern::Strided { stride_bytes: 20 },
+        Pattern::Random { seed: 99 },
+        Pattern::Block,
+        Pattern::OneWarp,
+    ];
 
     fn go(data: &mut [u32], access: Access, pattern: Pattern, count: u64, value: Affine) -> Option<Check> {
         let elements = data.len() as u64;

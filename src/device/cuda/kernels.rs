@@ -22,6 +22,7 @@ pub(super) struct Kernels {
     sequential: CUfunction,
     strided: CUfunction,
     random: CUfunction,
+    block: CUfunction,
     one_warp: CUfunction,
     multiprocessors: u64,
     sum: CUdeviceptr,
@@ -40,6 +41,7 @@ impl Kernels {
             sequential: function(context, module, c"touch_sequential")?,
             strided: function(context, module, c"touch_strided")?,
             random: function(context, module, c"touch_random")?,
+            block: function(context, module, c"touch_block")?,
             one_warp: function(context, module, c"touch_one_warp")?,
             multiprocessors: u64::try_from(multiprocessors).unwrap_or(1).max(1),
             sum: 0,
@@ -70,6 +72,7 @@ impl Kernels {
             Pattern::Sequential => (self.sequential, 4),
             Pattern::Strided { .. } => (self.strided, 1),
             Pattern::Random { .. } => (self.random, 1),
+            Pattern::Block => (self.block, 1),
             Pattern::OneWarp => (self.one_warp, 1),
         };
         let (grid, block) = match touch.pattern {

@@ -18,8 +18,13 @@ pub(super) fn touch(access: Access, pattern: Pattern, elements: u64) -> Touch {
 
 /// Whether each kernel writes, changes and reads what it should.
 pub(super) fn computes(device: &mut CudaDevice) -> Result<bool, DeviceError> {
-    let patterns =
-        [Pattern::Sequential, Pattern::Strided { stride_bytes: 64 }, Pattern::Random { seed: 1 }, Pattern::OneWarp];
+    let patterns = [
+        Pattern::Sequential,
+        Pattern::Strided { stride_bytes: 64 },
+        Pattern::Random { seed: 1 },
+        Pattern::Block,
+        Pattern::OneWarp,
+    ];
     let gpu = Proc::Gpu(0);
     let changed = VALUE.then(VALUE);
     let buffer = device.alloc(MemoryKind::Explicit, Bytes(ELEMENTS * 4))?;

@@ -45,9 +45,9 @@ impl Visits {
         self.count
     }
 
-    /// Whether the visits go through the range from its first element on, one by one.
+    /// Whether the visits, in the CPU's order, go through the range from its first element on, one by one.
     pub(super) fn ascending(&self) -> bool {
-        matches!(self.pattern, Pattern::Sequential | Pattern::OneWarp)
+        matches!(self.pattern, Pattern::Sequential | Pattern::Block | Pattern::OneWarp)
     }
 
     /// The kernels' parameter `shape`: stride in elements or seed.
@@ -55,14 +55,16 @@ impl Visits {
         match self.pattern {
             Pattern::Strided { stride_bytes } => stride_bytes / ELEMENT,
             Pattern::Random { seed } => u64::from(seed),
-            Pattern::Sequential | Pattern::OneWarp => 0,
+            Pattern::Sequential | Pattern::Block | Pattern::OneWarp => 0,
         }
     }
 
     /// Calls `at` with the index in the buffer of each visited element, in order.
     pub(super) fn for_each(&self, mut at: impl FnMut(u64)) {
         match self.pattern {
-            Pattern::Sequential | Pattern::OneWarp => (self.first..self.first + self.count).for_each(at),
+            Pattern::Sequential | Pattern::Block | Pattern::OneWarp => {
+                (self.first..self.first + self.count).for_each(at);
+            }
             Pattern::Random { seed } => {
                 (0..self.count).for_each(|k| at(self.first + permute(k, self.elements, seed)));
             }
@@ -151,7 +153,7 @@ mod tests {
         fn all_patterns_visit_each_element_once(first in 0u64..1000, rows in 1u64..200, stride in 1u64..9, seed: u32) {
             let elements = rows * stride;
             let strided = Pattern::Strided { stride_bytes: stride * 4 };
-            for pattern in [Pattern::Sequential, strided, Pattern::Random { seed }, Pattern::OneWarp] {
+            for pattern in [Pattern::Sequential, strided, Pattern::Random { seed }, Pattern::Block, Pattern::OneWarp] {
                 let mut seen = order(&touch(pattern, first, elements, elements));
                 seen.sort_unstable();
                 prop_assert!(seen.iter().copied().eq(first..first + elements));

@@ -22,6 +22,7 @@ fn access() -> impl Strategy<Value = Access> {
 fn pattern() -> impl Strategy<Value = Pattern> {
     prop_oneof![
         Just(Pattern::Sequential),
+        Just(Pattern::Block),
         Just(Pattern::OneWarp),
         prop_oneof![Just(64u64), Just(4096), Just(8192), Just(1 << 17)]
             .prop_map(|stride_bytes| Pattern::Strided { stride_bytes }),
