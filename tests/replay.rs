@@ -4,7 +4,6 @@
 use crossbeam_channel::unbounded;
 use std::path::Path;
 use umtop::event::{Advice, Event, MemoryKind, Settings, TraceLevel};
-use umtop::recording::Reader;
 use umtop::session::Session;
 use umtop::source::{Batch, Live, Pace, Replay, Sink, Work};
 use umtop::units::Bytes;
@@ -30,7 +29,7 @@ fn settings(workload: &str, size: Bytes, prefetch: bool) -> Settings {
 fn replayed(path: &Path) -> Session {
     let (sink, events) = Sink::new(1 << 20);
     let (_control, wishes) = unbounded();
-    Replay::new(Reader::open(path).unwrap()).run(&sink, Pace::unpaced(wishes));
+    Replay::open(path).unwrap().run(&sink, Pace::unpaced(wishes));
     drop(sink);
     fold(events)
 }

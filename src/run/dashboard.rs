@@ -2,16 +2,15 @@
 
 use super::open::{Opened, open};
 use super::settings::first;
-use super::{Failure, print};
+use super::{Failure, ended_by, print};
 use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArgs};
 use crate::event::{Advice, Can, Caps, Control, Event, MemoryKind, Origin, Settings, TraceLevel};
 use crate::probe::Probe;
 use crate::probe::host::HostProbe;
-use crate::recording::Reader;
 use crate::source::{Pace, Replay, Sink, Work};
 use crate::ui::{Entry, ExitReason, Guard, Mode, Setup, Theme, run};
 use crate::units::Bytes;
-use crate::workload::{Library, Workload, check_footprint, plan};
+use crate::workload::{Library, Workload, check_footprint, plan, vram_room};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::process::ExitCode;
 use std::thread::JoinHandle;
@@ -43,8 +42,9 @@ pub(super) fn live(args: &Dashboard) -> Result<ExitCode, Failure> {
         mode: Mode::Live,
         workloads: library.iter().map(|w| entry(w, &opened.header.caps)).collect(),
         settings: settings.clone(),
-        vram_free: opened.free.map(|f| f.vram_free),
+        vram_free: opened.free.as_ref().map(vram_room),
         oversubscription: args.device.allow_oversubscription,
+        speed: 1.0,
         recording: args.record.is_some(),
         theme: theme(),
     };
@@ -60,7 +60,7 @@ pub(super) fn live(args: &Dashboard) -> Result<ExitCode, Failure> {
 }
 
 pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    let reader = Reader::open(&args.file).map_err(Failure::failed)?;
+    let replay = Replay::open(&args.file).map_err(Failure::failed)?;
     require_terminal()?;
     let (sink, events) = Sink::new(QUEUE);
     let (control, wishes) = unbounded();
@@ -77,11 +77,12 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         },
         vram_free: None,
         oversubscription: false,
+        speed: args.speed,
         recording: false,
         theme: theme(),
     };
     let (worker_sink, speed) = (sink.clone(), args.speed);
-    let worker = worker(move || Replay::new(reader).run(&worker_sink, Pace::at_speed(speed, wishes)))?;
+    let worker = worker(move || replay.run(&worker_sink, Pace::at_speed(speed, wishes)))?;
     show(events, control, setup, worker, &sink)
 }
 
@@ -105,7 +106,7 @@ fn show(
     let recorded = sink.stop_recording();
     let code = match shown.map_err(Failure::failed)? {
         ExitReason::Quit => 0,
-        ExitReason::Signal(number) => 128u8.saturating_add(number as u8),
+        ExitReason::Signal(number) => ended_by(number),
         ExitReason::InputClosed | ExitReason::Panicked => EXIT_FAILED,
     };
     recorded.map_err(Failure::failed)?;

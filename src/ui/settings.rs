@@ -89,11 +89,12 @@ fn ask(model: &mut Model, settings: Settings) -> Option<Control> {
             );
             refuse(model, text)
         }
-        Some(_) => {
+        // The same footprint was allowed before, by the flag or by an answer.
+        Some(_) if settings.size != model.ui.wanted.size || model.ui.wanted.memory != settings.memory => {
             model.ui.overlay = Overlay::Confirm(Box::new(settings));
             None
         }
-        None => {
+        _ => {
             model.ui.wanted = settings.clone();
             Some(Control::Run(settings))
         }

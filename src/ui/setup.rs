@@ -39,10 +39,12 @@ pub struct Setup {
     pub workloads: Vec<Entry>,
     /// The settings that the source was started with.
     pub settings: Settings,
-    /// Free GPU memory at the start: a larger footprint oversubscribes it. `None` if unknown.
+    /// What the GPU had free at the start, less the guard's reserve: a larger footprint oversubscribes it. `None` if unknown.
     pub vram_free: Option<Bytes>,
     /// Whether a footprint above `vram_free` may be asked for, after a confirmation.
     pub oversubscription: bool,
+    /// Times real time at which a replay starts.
+    pub speed: f64,
     /// Whether a recording runs from the start.
     pub recording: bool,
     /// Colours and glyphs.

@@ -5,7 +5,7 @@ use super::settings;
 use super::setup::Mode;
 use super::state::{Model, Overlay, SPEEDS, WINDOWS};
 use super::view;
-use crate::event::{Body, Control, Event, Outcome, RunEvent};
+use crate::event::{Body, Control, Event, Level, Outcome, RunEvent};
 use ratatui::crossterm::event::KeyEvent;
 use std::path::PathBuf;
 
@@ -53,7 +53,19 @@ fn take_in(model: &mut Model, event: &Event) {
         Body::Run(RunEvent::Ended { outcome: Outcome::Failed(why), .. }) => {
             model.ui.overlay = Overlay::Error(why.clone());
         }
+        // It could not be begun, or had to be given up.
+        Body::Notice(notice) if notice.source == "recording" && notice.level == Level::Error => {
+            model.ui.recording = None;
+        }
         _ => {}
+    }
+    // A workload also goes on by itself, when other settings are asked for; what a recording says of pauses is past.
+    if model.setup.mode == Mode::Live {
+        match &event.body {
+            Body::Run(RunEvent::Paused(paused)) => model.ui.paused = *paused,
+            Body::Run(RunEvent::Started(_)) => model.ui.paused = false,
+            _ => {}
+        }
     }
 }
 
@@ -81,7 +93,10 @@ pub fn act(model: &mut Model, action: Action) -> Option<Control> {
         return None;
     }
     match action {
-        Action::Pause => Some(Control::Pause(!model.session.runs.paused)),
+        Action::Pause => {
+            model.ui.paused = !model.ui.paused;
+            Some(Control::Pause(model.ui.paused))
+        }
         Action::Previous => choose(model, model.ui.selected.saturating_sub(1)),
         Action::Next => choose(model, model.ui.selected + 1),
         Action::Enter => settings::run(model, model.ui.selected),
@@ -169,7 +184,6 @@ fn record(model: &mut Model) -> Option<Control> {
         return None;
     }
     if model.ui.recording.take().is_some() {
-        model.ui.hint = Some("recording ended".to_owned());
         return Some(Control::Record(None));
     }
     let now = model.session.now;
@@ -177,6 +191,5 @@ fn record(model: &mut Model) -> Option<Control> {
     let safe: String = started.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '.' }).collect();
     let path = PathBuf::from(format!("umtop-{safe}+{:.0}s.umr", now.seconds()));
     model.ui.recording = Some(now);
-    model.ui.hint = Some(format!("recording to {}", path.display()));
     Some(Control::Record(Some(path)))
 }

@@ -51,7 +51,7 @@ fn badges(cx: &Context) -> Vec<Span<'static>> {
     if cx.model.frozen.is_some() {
         badge(Role::Badge, " FROZEN ".to_owned());
     }
-    if cx.session.runs.paused {
+    if cx.model.paused() {
         badge(Role::Badge, " PAUSED ".to_owned());
     }
     spans
