@@ -68,9 +68,9 @@ fn a_replayed_session_equals_the_live_one() {
 
 #[test]
 fn every_recording_in_assets_reads_to_its_end_and_lost_nothing() {
-    let Ok(files) = std::fs::read_dir("assets/recordings") else { return };
-    for file in files {
-        let path = file.unwrap().path();
+    let files: Vec<_> = std::fs::read_dir("assets/recordings").unwrap().map(|f| f.unwrap().path()).collect();
+    assert!(files.len() >= 6, "each workload, prefetch off and on: {files:?}");
+    for path in files {
         let session = replayed(&path);
         let name = path.display();
         assert!(session.header.is_some(), "{name}");

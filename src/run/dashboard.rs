@@ -35,6 +35,8 @@ pub(super) fn live(args: &Dashboard) -> Result<ExitCode, Failure> {
         opened.live.stepped.push(Box::new(host));
     }
     startable(&library, &settings, &opened, args.device.allow_oversubscription)?;
+    // The terminal is taken before anything runs that would have to be ended if that failed.
+    let guard = take_terminal()?;
     if let Some(path) = &args.record {
         sink.record(path).map_err(Failure::failed)?;
     }
@@ -48,15 +50,17 @@ pub(super) fn live(args: &Dashboard) -> Result<ExitCode, Failure> {
         recording: args.record.is_some(),
         theme: theme(),
     };
+    // What oversubscribes the card waits until the user has confirmed it on the screen.
+    let work = if setup.oversubscribes(&settings) { Work::OnRequest(settings) } else { Work::Interactive(settings) };
     let (control, wishes) = unbounded();
     let worker_sink = sink.clone();
     let worker = worker(move || {
         // Real time passes by itself; virtual time must be held to the wall.
         let pace = if simulated { Pace::at_speed(1.0, wishes) } else { Pace::unpaced(wishes) };
-        opened.live.run(opened.header, Work::Interactive(settings), worker_sink, pace);
+        opened.live.run(opened.header, work, worker_sink, pace);
         drop(opened.samplers);
     })?;
-    show(events, control, setup, worker, &sink)
+    show(guard, events, control, setup, worker, Some(&sink))
 }
 
 pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
@@ -81,20 +85,21 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         recording: false,
         theme: theme(),
     };
-    let (worker_sink, speed) = (sink.clone(), args.speed);
-    let worker = worker(move || replay.run(&worker_sink, Pace::at_speed(speed, wishes)))?;
-    show(events, control, setup, worker, &sink)
+    let guard = take_terminal()?;
+    let speed = args.speed;
+    let worker = worker(move || replay.run(&sink, Pace::at_speed(speed, wishes)))?;
+    show(guard, events, control, setup, worker, None)
 }
 
 /// Runs the UI, then sees the worker off and the terminal restored.
 fn show(
+    guard: Guard,
     events: Receiver<Event>,
     control: Sender<Control>,
     setup: Setup,
     worker: Worker,
-    sink: &Sink,
+    recorded: Option<&Sink>,
 ) -> Result<ExitCode, Failure> {
-    let guard = Guard::enter().map_err(|e| Failure::new(EXIT_NO_TERMINAL, e))?;
     let shown = run(&guard, events, control.clone(), setup);
     drop(guard);
     // The UI does not read any more, so the worker must not wait for it: its channel is closed with `events`.
@@ -103,7 +108,7 @@ fn show(
     if left_behind {
         print("umtop: the driver has not answered; leaving without giving its memory back by hand\n")?;
     }
-    let recorded = sink.stop_recording();
+    let recorded = recorded.map_or(Ok(()), Sink::stop_recording);
     let code = match shown.map_err(Failure::failed)? {
         ExitReason::Quit => 0,
         ExitReason::Signal(number) => ended_by(number),
@@ -114,6 +119,10 @@ fn show(
         std::process::exit(i32::from(code));
     }
     Ok(ExitCode::from(code))
+}
+
+fn take_terminal() -> Result<Guard, Failure> {
+    Guard::enter().map_err(|e| Failure::new(EXIT_NO_TERMINAL, e))
 }
 
 struct Worker {

@@ -73,7 +73,7 @@ pub fn resize(model: &mut Model, larger: bool) -> Option<Control> {
 
 /// Requests settings, unless they would oversubscribe the card: then the user is asked, or told what would allow it.
 fn ask(model: &mut Model, settings: Settings) -> Option<Control> {
-    let over = model.setup.vram_free.filter(|free| settings.memory != MemoryKind::ZeroCopy && settings.size > *free);
+    let over = model.setup.vram_free.filter(|_| model.setup.oversubscribes(&settings));
     match over {
         Some(free) if !model.setup.oversubscription => {
             let text = format!(

@@ -1,7 +1,7 @@
 //! What the composition root tells the terminal UI: plain data, no facts about the running session.
 
 use super::theme::Theme;
-use crate::event::{Can, Settings};
+use crate::event::{Can, MemoryKind, Settings};
 use crate::units::Bytes;
 
 /// What the events come from, which decides what keys can do.
@@ -52,6 +52,11 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Whether these settings ask for more than the GPU has free, as far as is known.
+    pub fn oversubscribes(&self, settings: &Settings) -> bool {
+        settings.memory != MemoryKind::ZeroCopy && self.vram_free.is_some_and(|free| settings.size > free)
+    }
+
     /// The menu entry of a workload.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.workloads.iter().find(|entry| entry.name == name)

@@ -93,9 +93,13 @@ impl Model {
     /// The model at the start.
     pub fn new(setup: Setup) -> Self {
         let selected = setup.workloads.iter().position(|e| e.name == setup.settings.workload).unwrap_or(0);
+        let overlay = match setup.mode {
+            Mode::Live if setup.oversubscribes(&setup.settings) => Overlay::Confirm(Box::new(setup.settings.clone())),
+            _ => Overlay::None,
+        };
         let ui = UiState {
             screen: Screen::Live,
-            overlay: Overlay::None,
+            overlay,
             selected,
             wanted: setup.settings.clone(),
             window: FIRST_WINDOW,

@@ -17,6 +17,8 @@ const HELP_STEP: u16 = 1;
 pub enum Msg {
     /// A fact arrived.
     Event(Box<Event>),
+    /// The source has ended: nothing will come any more.
+    Ended,
     /// A key was pressed.
     Key(KeyEvent),
     /// The left button was pressed.
@@ -37,6 +39,12 @@ pub fn update(model: &mut Model, msg: Msg) -> Option<Control> {
     match msg {
         Msg::Event(event) => {
             take_in(model, &event);
+            None
+        }
+        Msg::Ended => {
+            if model.setup.mode == Mode::Replay {
+                model.ui.hint = Some("the recording has ended".to_owned());
+            }
             None
         }
         Msg::Key(key) => keys::action(&key).and_then(|action| act(model, action)),

@@ -162,3 +162,24 @@ fn the_mouse_runs_what_it_points_at() {
     assert_eq!(update(&mut model, Msg::Click { column, row: 35 }), Some(Control::Stop));
     assert_eq!(update(&mut model, Msg::Click { column: 60, row: 10 }), None);
 }
+
+#[test]
+fn a_start_above_the_card_s_memory_waits_for_an_answer() {
+    let wanted = Settings { size: Bytes(64 << 30), ..settings() };
+    let setup = Setup {
+        vram_free: Some(Bytes(16 << 30)),
+        oversubscription: true,
+        settings: wanted.clone(),
+        ..setup(Mode::Live)
+    };
+    let mut model = Model::new(setup);
+    assert_eq!(model.ui.overlay, Overlay::Confirm(Box::new(wanted.clone())));
+    assert_eq!(press(&mut model, KeyCode::Enter), Some(Control::Run(wanted)));
+}
+
+#[test]
+fn the_end_of_a_recording_is_told() {
+    let mut model = Model::new(setup(Mode::Replay));
+    update(&mut model, Msg::Ended);
+    assert_eq!(model.ui.hint.as_deref(), Some("the recording has ended"));
+}

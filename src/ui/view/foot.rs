@@ -53,7 +53,7 @@ pub fn sentence(cx: &Context) -> (Role, String) {
     if let Some(silent) = cx.model.silence().filter(|silent| *silent > SILENCE) {
         let pass = cx.session.runs.under_way.map_or(0, |(_, index, _)| index + 1);
         let seconds = silent.0 / 1_000_000_000;
-        return (Role::Error, format!("no answer from the driver for {seconds} s (pass {pass} is under way)"));
+        return (Role::Error, format!("no sign of the driver for {seconds} s: pass {pass} is still under way"));
     }
     if let Some(hint) = &cx.model.ui.hint {
         return (Role::Key, hint.clone());
