@@ -151,7 +151,7 @@ impl<'n> PcieReader<'n> {
         let Verdict::Rates(htod, dtoh) = gpm::judge(htod, dtoh, apart) else { return Ok(None) };
         self.pair = Some((now, sample));
         let reading = |rate: gpm::Rate| match rate {
-            Some(rate) => Reading::Value(rate),
+            Some(rate) => Reading::measured(rate),
             None => Reading::Absent(Why::Suspect("GPM gave no number for 500 ms".to_owned())),
         };
         Ok(Some((now, apart, [reading(htod), reading(dtoh)])))
@@ -161,7 +161,7 @@ impl<'n> PcieReader<'n> {
         let counts = counts(&self.device)?;
         let now = self.clock.now();
         Ok(self.window.add(now, counts).map(|window| match window {
-            Ok(rates) => (now, rates.window, rates.per_second.map(Reading::Value)),
+            Ok(rates) => (now, rates.window, rates.per_second.map(Reading::measured)),
             Err(unsure) => {
                 let (gap, text) = match unsure {
                     Unsure::TooLate(gap) => (gap, format!("counters read {gap} apart may have wrapped twice")),
@@ -179,7 +179,7 @@ impl<'n> PcieReader<'n> {
         let dtoh = self.device.pcie_throughput(PcieUtilCounter::Send)?;
         let now = self.clock.now();
         // NVML gives KB/s.
-        Ok((now, now.since(begun), [htod, dtoh].map(|kb| Reading::Value(f64::from(kb) * 1e3))))
+        Ok((now, now.since(begun), [htod, dtoh].map(|kb| Reading::measured(f64::from(kb) * 1e3))))
     }
 
     fn sample(&self, window: Option<Nanos>, [htod, dtoh]: [Reading; 2]) -> Sample {
