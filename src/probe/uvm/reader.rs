@@ -49,6 +49,12 @@ impl Reader {
         Self { uvm: Some(uvm), counters: Some(counters), level: TraceLevel::Counters, ..Self::detached() }
     }
 
+    /// At level full over a ring that a test fills, without counters.
+    #[cfg(test)]
+    pub fn over(ring: super::ring::Ring) -> Self {
+        Self { queue: Some(QueueTracker::over(ring)), level: TraceLevel::Full, ..Self::detached() }
+    }
+
     /// Level in force.
     pub fn level(&self) -> TraceLevel {
         self.level
@@ -178,8 +184,7 @@ mod tests {
     fn a_senseless_queue_is_given_up_once() {
         let ring = Ring::new(8).unwrap();
         let driver = ring.producer();
-        let mut reader =
-            Reader { queue: Some(QueueTracker::over(ring)), level: TraceLevel::Full, ..Reader::detached() };
+        let mut reader = Reader::over(ring);
         let put = |n| (0..n).for_each(|_| assert!(driver.put(&[0xEE; ENTRY_BYTES])));
         put(SENSELESS - 1);
         reader.drain();
