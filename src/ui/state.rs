@@ -87,6 +87,8 @@ pub struct Model {
     pub ui: UiState,
     /// What the program was started with.
     pub setup: Setup,
+    /// Whether the source has ended, so that nothing will come any more.
+    pub ended: bool,
 }
 
 impl Model {
@@ -111,7 +113,7 @@ impl Model {
             hint: None,
             size: (0, 0),
         };
-        Self { session: Session::default(), frozen: None, digest: Digest::default(), ui, setup }
+        Self { session: Session::default(), frozen: None, digest: Digest::default(), ui, setup, ended: false }
     }
 
     /// The session that is to be drawn.

@@ -42,9 +42,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Option<Control> {
             None
         }
         Msg::Ended => {
-            if model.setup.mode == Mode::Replay {
-                model.ui.hint = Some("the recording has ended".to_owned());
-            }
+            model.ended = true;
             None
         }
         Msg::Key(key) => keys::action(&key).and_then(|action| act(model, action)),

@@ -181,5 +181,5 @@ fn a_start_above_the_card_s_memory_waits_for_an_answer() {
 fn the_end_of_a_recording_is_told() {
     let mut model = Model::new(setup(Mode::Replay));
     update(&mut model, Msg::Ended);
-    assert_eq!(model.ui.hint.as_deref(), Some("the recording has ended"));
+    assert!(text(&model, 120, 36).contains("REPLAY ended"));
 }
