@@ -15,6 +15,11 @@ pub const EXIT_NO_DEVICE: u8 = 3;
 /// Exit code when there is no terminal to draw on.
 pub const EXIT_NO_TERMINAL: u8 = 4;
 
+/// Most passes of a bench that count, and most that do not, per member: together a session keeps that many.
+pub const MAX_RUNS: i64 = 3_000;
+/// See [`MAX_RUNS`].
+pub const MAX_WARMUPS: i64 = 1_000;
+
 const EXAMPLES: &str = "Examples:
   umtop                                      the dashboard: your GPU, or the simulator if there is none
   umtop --device sim                         the simulator on purpose
@@ -119,10 +124,10 @@ pub struct BenchArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     /// Passes that count, per member
-    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=MAX_RUNS))]
     pub runs: u32,
     /// Passes before them that do not count, per member
-    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=MAX_WARMUPS))]
     pub warmups: u32,
     /// Kinds of memory to compare; without --memory, --prefetch and --advice: what each workload compares
     #[arg(long, value_name = "KIND,…", value_delimiter = ',')]

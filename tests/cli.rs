@@ -34,6 +34,7 @@ fn bad_usage_is_told_in_words_with_code_2() {
         (&["bench", "--device", "sim", "bogosort"], "sequential, random, ping-pong"),
         (&["bench", "--gpu", "the-red-one"], "names no GPU"),
         (&["bench", "--runs", "0"], "runs"),
+        (&["bench", "--runs", "5000"], "3000"),
         (&["frobnicate"], "frobnicate"),
     ] {
         umtop(args).assert().code(2).stderr(contains(says));
@@ -165,6 +166,43 @@ fn doctor_gives_findings_and_a_code_that_fits_them() {
 fn replay_of_what_is_no_recording_is_one_line() {
     umtop(&["replay", "Cargo.toml"]).assert().code(1).stderr(one_line().and(contains("not a umtop recording")));
     umtop(&["replay", "nowhere.umr"]).assert().code(1).stderr(one_line().and(contains("cannot read")));
+}
+
+#[test]
+fn a_recording_without_a_header_is_one_line_and_not_an_empty_screen() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("empty.umr");
+    umtop::recording::Writer::create(&path).unwrap().finish().unwrap();
+    umtop(&["replay", path.to_str().unwrap()])
+        .assert()
+        .code(1)
+        .stderr(one_line().and(contains("not a umtop recording")));
+}
+
+/// A bench by a shell, in a folder of its own; the shell's lines around it are given.
+fn bench_by_shell(before: &str, args: &str, after: &str) -> assert_cmd::assert::Assert {
+    let dir = tempfile::tempdir().unwrap();
+    let umtop = assert_cmd::cargo::cargo_bin("umtop");
+    let line = format!("{before} {} bench --device sim sequential --record a.umr {args} {after}", umtop.display());
+    Command::new("bash").args(["-c", &line]).current_dir(dir.path()).assert()
+}
+
+#[test]
+fn a_recording_that_fails_does_not_cost_the_figures() {
+    // A file size limit of 1 KiB stands in for a full disk.
+    bench_by_shell("trap '' XFSZ; ulimit -f 1;", "--size 16MiB --runs 5", "")
+        .code(1)
+        .stdout(contains("16 MiB managed"))
+        .stderr(one_line().and(contains("cannot write a.umr")));
+    bench_by_shell("trap '' XFSZ; ulimit -f 1;", "--size 64MiB --runs 100", "")
+        .code(1)
+        .stdout(contains("64 MiB managed").and(contains("recording stopped: cannot write a.umr")));
+}
+
+#[test]
+fn a_signal_ends_a_bench_with_its_number_and_what_was_measured() {
+    let after = "& until [ -s a.umr ]; do sleep 0.05; done; kill -TERM $!; wait $!";
+    bench_by_shell("", "--size 64MiB --runs 3000", after).code(128 + 15).stdout(contains("64 MiB managed"));
 }
 
 #[test]

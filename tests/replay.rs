@@ -4,7 +4,6 @@
 use crossbeam_channel::unbounded;
 use std::path::Path;
 use umtop::event::{Advice, Event, MemoryKind, Settings, TraceLevel};
-use umtop::recording::Reader;
 use umtop::session::Session;
 use umtop::source::{Batch, Live, Pace, Replay, Sink, Work};
 use umtop::units::Bytes;
@@ -30,7 +29,7 @@ fn settings(workload: &str, size: Bytes, prefetch: bool) -> Settings {
 fn replayed(path: &Path) -> Session {
     let (sink, events) = Sink::new(1 << 20);
     let (_control, wishes) = unbounded();
-    Replay::new(Reader::open(path).unwrap()).run(&sink, Pace::unpaced(wishes));
+    Replay::open(path).unwrap().run(&sink, Pace::unpaced(wishes));
     drop(sink);
     fold(events)
 }
@@ -69,9 +68,9 @@ fn a_replayed_session_equals_the_live_one() {
 
 #[test]
 fn every_recording_in_assets_reads_to_its_end_and_lost_nothing() {
-    let Ok(files) = std::fs::read_dir("assets/recordings") else { return };
-    for file in files {
-        let path = file.unwrap().path();
+    let files: Vec<_> = std::fs::read_dir("assets/recordings").unwrap().map(|f| f.unwrap().path()).collect();
+    assert!(files.len() >= 6, "each workload, prefetch off and on: {files:?}");
+    for path in files {
         let session = replayed(&path);
         let name = path.display();
         assert!(session.header.is_some(), "{name}");

@@ -9,7 +9,7 @@ pub enum DeviceError {
     #[error("{0}")]
     Unusable(String),
     /// A driver call failed.
-    #[error("{call} failed: {name} ({code}){}", if hint.is_empty() { String::new() } else { format!(": {hint}") })]
+    #[error("{call} failed with {name} ({code}){}", if hint.is_empty() { String::new() } else { format!(": {hint}") })]
     Driver {
         /// The driver's function.
         call: &'static str,

@@ -193,9 +193,9 @@ impl Finding {
     }
 }
 
-/// A limited finding from an error line of the form `what is wrong: what to do`.
+/// A limited finding from an error line of the form `what is wrong: what to do`; what is wrong may hold colons of its own.
 fn from_error(name: &str, text: &str) -> Finding {
-    let (detail, remedy) = match text.split_once(": ") {
+    let (detail, remedy) = match text.rsplit_once(": ") {
         Some((detail, remedy)) => (detail, Some(remedy.to_owned())),
         None => (text, None),
     };

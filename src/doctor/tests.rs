@@ -115,6 +115,21 @@ fn the_best_pcie_source_that_works_is_named() {
 }
 
 #[test]
+fn what_is_wrong_and_what_to_do_are_told_apart() {
+    let found = |init: &str, tools_node| {
+        let survey = Survey { init: Err(init.to_owned()), gpus: vec![], ..good_survey() };
+        let findings = judge(&survey, &Machine { tools_node: Err(tools_node), ..good_machine() });
+        let of = |name| findings.iter().find(|f| f.name == name).map(|f| (f.detail.clone(), f.remedy.clone())).unwrap();
+        (of("cuInit"), of("uvm tools"))
+    };
+    let busy = UvmError::NodeFailed(std::io::Error::other("device busy"));
+    let (init, tools) = found("cuInit failed with CUDA_ERROR_NO_DEVICE (100): no GPU is visible: see nvidia-smi", busy);
+    assert_eq!(init.0, "cuInit failed with CUDA_ERROR_NO_DEVICE (100): no GPU is visible");
+    assert_eq!(init.1.as_deref(), Some("see nvidia-smi"));
+    assert_eq!(tools, ("/dev/nvidia-uvm-tools cannot be opened (device busy)".to_owned(), None));
+}
+
+#[test]
 fn the_forms_agree() {
     let machine = Machine { tools_node: Err(UvmError::NodeDenied), ..good_machine() };
     let findings = judge(&good_survey(), &machine);

@@ -30,6 +30,15 @@ pub enum Why {
 }
 
 impl Reading {
+    /// A measured value; suspect if it is no number or infinite, which no recording can hold.
+    pub fn measured(value: f64) -> Self {
+        if value.is_finite() {
+            Reading::Value(value)
+        } else {
+            Reading::Absent(Why::Suspect(format!("the source answered {value}")))
+        }
+    }
+
     /// The value, if there is one.
     pub fn value(&self) -> Option<f64> {
         match self {
@@ -49,5 +58,18 @@ impl fmt::Display for Why {
             Why::Suspect(t) => ("suspect", t),
         };
         if text.is_empty() { f.write_str(word) } else { write!(f, "{word}: {text}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_no_value() {
+        assert_eq!(Reading::measured(-0.5), Reading::Value(-0.5));
+        for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(matches!(Reading::measured(odd), Reading::Absent(Why::Suspect(_))), "{odd}");
+        }
     }
 }

@@ -45,13 +45,13 @@ pub struct Rates {
     pub per_second: [f64; 2],
 }
 
-/// Why a window gave no rates.
+/// Why a window gave no rates, with the time between the two readings that spoiled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsure {
     /// Readings were too far apart to exclude a second wrap.
     TooLate(Nanos),
     /// The counter changed its width or jumped further than any link carries.
-    Jumped,
+    Jumped(Nanos),
 }
 
 impl RateWindow {
@@ -77,7 +77,7 @@ impl RateWindow {
                 Some(more) if more as f64 <= FASTEST * gap.seconds().max(1e-3) => self.sums[i] += more,
                 _ => {
                     self.restart(at);
-                    return Some(Err(Unsure::Jumped));
+                    return Some(Err(Unsure::Jumped(gap)));
                 }
             }
         }
@@ -136,7 +136,7 @@ mod tests {
     fn a_reset_counter_is_no_traffic() {
         let mut window = window();
         window.add(ms(0), [Count::Wide(1 << 40); 2]);
-        assert_eq!(window.add(ms(10), [Count::Wide(0); 2]), Some(Err(Unsure::Jumped)));
+        assert_eq!(window.add(ms(10), [Count::Wide(0); 2]), Some(Err(Unsure::Jumped(Nanos::millis(10)))));
     }
 
     proptest! {

@@ -29,7 +29,7 @@ impl HostProbe {
 /// A figure of umtop itself.
 fn own(system: &System, own: Option<Pid>, pick: fn(&sysinfo::Process) -> f64) -> Reading {
     match own.and_then(|pid| system.process(pid)) {
-        Some(process) => Reading::Value(pick(process)),
+        Some(process) => Reading::measured(pick(process)),
         None => Reading::Absent(Why::NotSupported("/proc does not show umtop itself".to_owned())),
     }
 }
@@ -68,12 +68,12 @@ impl Probe for HostProbe {
         }
         let available = match system.available_memory() {
             0 => Reading::Absent(Why::NotSupported("/proc/meminfo has no MemAvailable".to_owned())),
-            bytes => Reading::Value(bytes as f64),
+            bytes => Reading::measured(bytes as f64),
         };
         let own_memory = own(system, self.own, |process| process.memory() as f64);
         out.push(sample(now, None, vec![(Metric::HostAvailable, available), (Metric::OwnMemory, own_memory)]));
         if let Some(before) = self.before.replace(now) {
-            let host = Reading::Value(f64::from(system.global_cpu_usage()));
+            let host = Reading::measured(f64::from(system.global_cpu_usage()));
             let own = own(system, self.own, |process| f64::from(process.cpu_usage()));
             out.push(sample(now, Some(now.since(before)), vec![(Metric::HostCpu, host), (Metric::OwnCpu, own)]));
         }

@@ -2,9 +2,9 @@
 
 use super::open::open;
 use super::settings::members;
-use super::{Failure, print};
+use super::{Failure, ended_by, print};
 use crate::cli::{BenchArgs, BenchFormat, EXIT_FAILED};
-use crate::event::{Control, Outcome};
+use crate::event::{Control, Level, Outcome};
 use crate::report;
 use crate::session::Session;
 use crate::source::{Batch, Pace, Sink, Work};
@@ -12,6 +12,8 @@ use crate::workload::Library;
 use crossbeam_channel::{Sender, bounded};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Events that may wait for the fold.
 const QUEUE: usize = 65_536;
@@ -25,8 +27,8 @@ pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.record {
         sink.record(path).map_err(Failure::failed)?;
     }
-    let (control, wishes) = bounded(16);
-    stop_on_signals(control)?;
+    let (control, wishes) = bounded(1);
+    let signal = stop_on_signals(control)?;
     let worker_sink = sink.clone();
     let worker = std::thread::Builder::new()
         .name("umtop-worker".to_owned())
@@ -47,30 +49,42 @@ pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if worker.join().is_err() {
         return Err(Failure::failed("the worker thread panicked: its message is above"));
     }
-    stop.stop_recording().map_err(Failure::failed)?;
+    let recorded = stop.stop_recording();
     print(&match args.format {
         BenchFormat::Table => report::table(&session),
         BenchFormat::Json => format!("{:#}\n", report::json(&session)),
     })?;
+    // Only now, so that a disk that is full does not cost the figures.
+    recorded.map_err(Failure::failed)?;
     let runs = &session.runs.runs;
     let whole = runs.len() == wanted && runs.iter().all(|r| r.outcome == Some(Outcome::Done));
-    let measured = whole && runs.iter().all(|r| r.counted().count() == args.runs as usize);
-    Ok(if measured { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FAILED) })
+    let said_no_error = session.notices.iter().all(|(_, notice)| notice.level != Level::Error);
+    let measured = whole && said_no_error && runs.iter().all(|r| r.counted().count() == args.runs as usize);
+    let code = match signal.load(Ordering::Relaxed) {
+        0 => EXIT_FAILED,
+        number => ended_by(number),
+    };
+    Ok(if measured { ExitCode::SUCCESS } else { ExitCode::from(code) })
 }
 
-/// Ctrl-C and friends end the batch after the present step; what was measured until then is printed.
-fn stop_on_signals(control: Sender<Control>) -> Result<(), Failure> {
+/// The first Ctrl-C or the like ends the batch after the present step; what was measured until then is printed. The second
+/// ends the process at once: a call into the driver may hang. Gives the signal's number; 0 while there is none.
+fn stop_on_signals(control: Sender<Control>) -> Result<Arc<AtomicI32>, Failure> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|e| Failure::failed(format!("cannot watch for signals: {e}")))?;
+    let signal = Arc::new(AtomicI32::new(0));
+    let seen = Arc::clone(&signal);
     std::thread::Builder::new()
         .name("umtop-signals".to_owned())
         .spawn(move || {
-            for _ in signals.forever() {
-                if control.try_send(Control::Stop).is_err() {
-                    return;
+            for number in signals.forever() {
+                if seen.swap(number, Ordering::Relaxed) != 0 {
+                    std::process::exit(i32::from(ended_by(number)));
                 }
+                // Nobody to stop: the batch is over.
+                let _ = control.try_send(Control::Stop);
             }
         })
-        .map(|_| ())
+        .map(|_| signal)
         .map_err(|e| Failure::failed(format!("cannot start the signal thread: {e}")))
 }

@@ -2,16 +2,15 @@
 
 use super::open::{Opened, open};
 use super::settings::first;
-use super::{Failure, print};
+use super::{Failure, ended_by, print};
 use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArgs};
 use crate::event::{Advice, Can, Caps, Control, Event, MemoryKind, Origin, Settings, TraceLevel};
 use crate::probe::Probe;
 use crate::probe::host::HostProbe;
-use crate::recording::Reader;
 use crate::source::{Pace, Replay, Sink, Work};
 use crate::ui::{Entry, ExitReason, Guard, Mode, Setup, Theme, run};
 use crate::units::Bytes;
-use crate::workload::{Choice, Library, Workload, check_footprint, plan};
+use crate::workload::{Choice, Library, Workload, check_footprint, plan, vram_room};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::process::ExitCode;
 use std::thread::JoinHandle;
@@ -36,6 +35,8 @@ pub(super) fn live(args: &Dashboard) -> Result<ExitCode, Failure> {
         opened.live.stepped.push(Box::new(host));
     }
     startable(&library, &settings, &opened, args.device.allow_oversubscription)?;
+    // The terminal is taken before anything runs that would have to be ended if that failed.
+    let guard = take_terminal()?;
     if let Some(path) = &args.record {
         sink.record(path).map_err(Failure::failed)?;
     }
@@ -43,24 +44,27 @@ pub(super) fn live(args: &Dashboard) -> Result<ExitCode, Failure> {
         mode: Mode::Live,
         workloads: library.iter().map(|w| entry(w, &opened.header.caps)).collect(),
         settings: settings.clone(),
-        vram_free: opened.free.map(|f| f.vram_free),
+        vram_free: opened.free.as_ref().map(vram_room),
         oversubscription: args.device.allow_oversubscription,
+        speed: 1.0,
         recording: args.record.is_some(),
         theme: theme(),
     };
+    // What oversubscribes the card waits until the user has confirmed it on the screen.
+    let work = if setup.oversubscribes(&settings) { Work::OnRequest(settings) } else { Work::Interactive(settings) };
     let (control, wishes) = unbounded();
     let worker_sink = sink.clone();
     let worker = worker(move || {
         // Real time passes by itself; virtual time must be held to the wall.
         let pace = if simulated { Pace::at_speed(1.0, wishes) } else { Pace::unpaced(wishes) };
-        opened.live.run(opened.header, Work::Interactive(settings), worker_sink, pace);
+        opened.live.run(opened.header, work, worker_sink, pace);
         drop(opened.samplers);
     })?;
-    show(events, control, setup, worker, &sink)
+    show(guard, events, control, setup, worker, Some(&sink))
 }
 
 pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    let reader = Reader::open(&args.file).map_err(Failure::failed)?;
+    let replay = Replay::open(&args.file).map_err(Failure::failed)?;
     require_terminal()?;
     let (sink, events) = Sink::new(QUEUE);
     let (control, wishes) = unbounded();
@@ -77,23 +81,25 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         },
         vram_free: None,
         oversubscription: false,
+        speed: args.speed,
         recording: false,
         theme: theme(),
     };
-    let (worker_sink, speed) = (sink.clone(), args.speed);
-    let worker = worker(move || Replay::new(reader).run(&worker_sink, Pace::at_speed(speed, wishes)))?;
-    show(events, control, setup, worker, &sink)
+    let guard = take_terminal()?;
+    let speed = args.speed;
+    let worker = worker(move || replay.run(&sink, Pace::at_speed(speed, wishes)))?;
+    show(guard, events, control, setup, worker, None)
 }
 
 /// Runs the UI, then sees the worker off and the terminal restored.
 fn show(
+    guard: Guard,
     events: Receiver<Event>,
     control: Sender<Control>,
     setup: Setup,
     worker: Worker,
-    sink: &Sink,
+    recorded: Option<&Sink>,
 ) -> Result<ExitCode, Failure> {
-    let guard = Guard::enter().map_err(|e| Failure::new(EXIT_NO_TERMINAL, e))?;
     let shown = run(&guard, events, control.clone(), setup);
     drop(guard);
     // The UI does not read any more, so the worker must not wait for it: its channel is closed with `events`.
@@ -102,10 +108,10 @@ fn show(
     if left_behind {
         print("umtop: the driver has not answered; leaving without giving its memory back by hand\n")?;
     }
-    let recorded = sink.stop_recording();
+    let recorded = recorded.map_or(Ok(()), Sink::stop_recording);
     let code = match shown.map_err(Failure::failed)? {
         ExitReason::Quit => 0,
-        ExitReason::Signal(number) => 128u8.saturating_add(number as u8),
+        ExitReason::Signal(number) => ended_by(number),
         ExitReason::InputClosed | ExitReason::Panicked => EXIT_FAILED,
     };
     recorded.map_err(Failure::failed)?;
@@ -113,6 +119,10 @@ fn show(
         std::process::exit(i32::from(code));
     }
     Ok(ExitCode::from(code))
+}
+
+fn take_terminal() -> Result<Guard, Failure> {
+    Guard::enter().map_err(|e| Failure::new(EXIT_NO_TERMINAL, e))
 }
 
 struct Worker {

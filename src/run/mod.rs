@@ -52,6 +52,11 @@ pub fn run(cli: Cli) -> ExitCode {
     }
 }
 
+/// The exit code of a process that a signal ended.
+fn ended_by(signal: i32) -> u8 {
+    128u8.saturating_add(signal as u8)
+}
+
 /// Writes to standard output. A reader that has left (`umtop bench | head`) is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     let written = io::Write::write_all(&mut io::stdout().lock(), text.as_bytes());

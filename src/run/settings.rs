@@ -1,8 +1,9 @@
 //! From flags and a workload's defaults to settings.
 
-use crate::cli::{BenchArgs, Dashboard, EXIT_USAGE, Prefetch};
+use crate::cli::{self, BenchArgs, Dashboard, EXIT_USAGE, Prefetch};
 use crate::event::{MemoryKind, Settings};
 use crate::run::Failure;
+use crate::session::{MAX_PASSES, MAX_RUNS};
 use crate::workload::{Choice, Library, Variant, Workload};
 
 /// The settings that the dashboard starts with.
@@ -11,6 +12,9 @@ pub(super) fn first(library: &Library, args: &Dashboard) -> Result<Settings, Fai
     let choice = Choice { memory: args.memory, prefetch: args.prefetch, advice: args.advice };
     Ok(workload.settings(workload.variant(choice), args.size.unwrap_or(workload.memory.size), args.trace))
 }
+
+// What is measured is kept: the report has the raw times of every pass.
+const _: () = assert!((cli::MAX_RUNS + cli::MAX_WARMUPS) as usize <= MAX_PASSES);
 
 /// Everything that a bench was asked for: the variants, each with every size and trace level.
 pub(super) fn members(library: &Library, args: &BenchArgs) -> Result<Vec<Settings>, Failure> {
@@ -27,6 +31,10 @@ pub(super) fn members(library: &Library, args: &BenchArgs) -> Result<Vec<Setting
                 members.extend(args.trace.iter().map(|trace| workload.settings(variant, size, *trace)));
             }
         }
+    }
+    if members.len() > MAX_RUNS {
+        let line = format!("{} combinations are more than the {MAX_RUNS} of one bench: compare fewer", members.len());
+        return Err(Failure::new(EXIT_USAGE, line));
     }
     Ok(members)
 }
@@ -78,6 +86,16 @@ mod tests {
         assert_eq!(members.len(), 6);
         assert_eq!(members.iter().filter(|m| m.prefetch).count(), 2);
         assert!(members.iter().all(|m| m.memory == MemoryKind::Managed || !m.prefetch));
+    }
+
+    #[test]
+    fn more_combinations_than_a_session_keeps_are_bad_usage() {
+        let sizes = vec!["1MiB"; MAX_RUNS + 1].join(",");
+        let Some(Command::Bench(args)) = Cli::parse_from(["umtop", "bench", "random", "--size", &sizes]).command else {
+            panic!()
+        };
+        let failure = members(&Library::bundled().unwrap(), &args).unwrap_err();
+        assert!(failure.code == EXIT_USAGE && failure.line.contains("513 combinations"), "{}", failure.line);
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod series;
 mod story;
 mod uvm;
 
-pub use runs::{Marker, Run, Runs, difference, phase_ns};
+pub use runs::{MAX_PASSES, MAX_RUNS, Marker, Run, Runs, difference, phase_ns};
 pub use series::{Point, Reading, Series};
 pub use story::story;
 pub use uvm::{CAUSES, Distribution, EventPoint, UvmHistory, UvmPoint};

@@ -9,7 +9,7 @@ pub trait Point: Clone {
     fn at(&self) -> Stamp;
     /// Length of the window.
     fn window(&self) -> Nanos;
-    /// Takes in the point that follows.
+    /// Takes in the point that follows. A gap shorter than the coarser window is averaged over.
     fn merge(&mut self, next: &Self);
 }
 

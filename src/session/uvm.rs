@@ -27,7 +27,7 @@ pub struct EventPoint {
     pub gpu_faults_raw: u64,
     /// Batches.
     pub batches: u64,
-    /// Median batch latency of the window, ns.
+    /// Median batch latency of the window, ns; the highest of the medians once windows were merged.
     pub batch_latency_p50: Option<u64>,
     /// Thrashing detections, throttles and remote maps.
     pub thrashing: u64,

@@ -52,15 +52,15 @@ impl CardProbe {
     }
 
     fn events(window: &Window, total: u64, link: (u32, u32)) -> [Event; 2] {
-        let rate = |bytes: f64| Reading::Value(bytes / Nanos(window.length).seconds());
+        let rate = |bytes: f64| Reading::measured(bytes / Nanos(window.length).seconds());
         let none = || Reading::Absent(Why::NotSupported("not simulated".to_owned()));
         let means = vec![(Metric::PcieHtoD, rate(window.htod)), (Metric::PcieDtoH, rate(window.dtoh))];
         let gauges = vec![
-            (Metric::VramUsed, Reading::Value(window.vram_used as f64)),
-            (Metric::VramTotal, Reading::Value(total as f64)),
-            (Metric::GpuBusy, Reading::Value(window.busy as f64 / window.length as f64 * 100.0)),
-            (Metric::PcieGeneration, Reading::Value(f64::from(link.0))),
-            (Metric::PcieWidth, Reading::Value(f64::from(link.1))),
+            (Metric::VramUsed, Reading::measured(window.vram_used as f64)),
+            (Metric::VramTotal, Reading::measured(total as f64)),
+            (Metric::GpuBusy, Reading::measured(window.busy as f64 / window.length as f64 * 100.0)),
+            (Metric::PcieGeneration, Reading::measured(f64::from(link.0))),
+            (Metric::PcieWidth, Reading::measured(f64::from(link.1))),
             (Metric::Power, none()),
             (Metric::SmClock, none()),
         ];

@@ -25,6 +25,8 @@ use lane::{Lane, totals_between};
 pub enum Work {
     /// Run these settings until others are asked for.
     Interactive(Settings),
+    /// The same, but only once they (or others) are asked for.
+    OnRequest(Settings),
     /// Measure these and end.
     Batch(Batch),
 }
@@ -49,7 +51,8 @@ impl Live {
         let mut worker = Worker { live: self, sink, pace, lanes: Vec::new(), next_run: 1 };
         worker.emit(Body::Header(Box::new(header)));
         match work {
-            Work::Interactive(settings) => worker.interact(settings),
+            Work::Interactive(settings) => worker.interact(settings, true),
+            Work::OnRequest(settings) => worker.interact(settings, false),
             Work::Batch(batch) => worker.measure_all(&batch),
         }
         worker.drop_lanes();

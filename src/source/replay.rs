@@ -3,23 +3,30 @@
 use super::pace::Pace;
 use super::sink::Sink;
 use crate::event::{Body, Control, Event, Level, Notice};
-use crate::recording::Reader;
+use crate::recording::{ReadError, Reader};
 use crate::units::Stamp;
+use std::path::Path;
 
 /// Plays a recording.
 pub struct Replay {
+    header: Event,
     reader: Reader,
 }
 
 impl Replay {
-    /// Of an open recording.
-    pub fn new(reader: Reader) -> Self {
-        Self { reader }
+    /// Opens a recording and reads its header, without which nothing can be shown.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let mut reader = Reader::open(path)?;
+        match reader.next_event()? {
+            Some(header) if matches!(header.body, Body::Header(_)) => Ok(Self { header, reader }),
+            _ => Err(ReadError::NotARecording(path.to_owned())),
+        }
     }
 
     /// Plays until the end or until stopped.
     pub fn run(mut self, sink: &Sink, mut pace: Pace) {
-        let mut now = Stamp(0);
+        let mut now = self.header.at;
+        sink.send(self.header);
         let mut started = false;
         loop {
             let event = match self.reader.next_event() {
@@ -31,7 +38,7 @@ impl Replay {
                 }
             };
             // A recording begun in mid-session starts late: its first second is now, not in an hour.
-            if !started && !matches!(event.body, Body::Header(_) | Body::Allocated(_) | Body::Run(_)) {
+            if !started && !matches!(event.body, Body::Allocated(_) | Body::Run(_)) {
                 pace.restart(event.at);
                 started = true;
             }

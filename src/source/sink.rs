@@ -36,7 +36,8 @@ struct Recorder {
 struct Opening {
     header: Option<Event>,
     ranges: Vec<Event>,
-    run: Option<Event>,
+    /// The run's start, and whether it is paused or has ended.
+    run: Vec<Event>,
 }
 
 impl Sink {
@@ -141,7 +142,12 @@ impl Opening {
             Body::Freed { address } => {
                 self.ranges.retain(|e| !matches!(&e.body, Body::Allocated(range) if range.address == *address))
             }
-            Body::Run(RunEvent::Started(_)) => self.run = Some(event.clone()),
+            Body::Run(RunEvent::Started(_)) => self.run = vec![event.clone()],
+            Body::Run(RunEvent::Ended { .. }) => self.run.push(event.clone()),
+            Body::Run(RunEvent::Paused(_)) => {
+                self.run.retain(|e| !matches!(e.body, Body::Run(RunEvent::Paused(_))));
+                self.run.push(event.clone());
+            }
             _ => {}
         }
     }
@@ -154,7 +160,7 @@ impl Opening {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Range;
+    use crate::event::{Outcome, Range, RunId, RunStart};
     use crate::recording::Reader;
     use crate::units::Bytes;
 
@@ -188,6 +194,27 @@ mod tests {
         [notice(1), notice(2), header(), notice(3)].into_iter().for_each(|e| assert!(sink.send(e)));
         drop(sink);
         assert_eq!(receiver.iter().collect::<Vec<_>>(), vec![header(), notice(1), notice(2), notice(3)]);
+    }
+
+    #[test]
+    fn a_recording_begun_in_a_pause_or_after_a_failure_says_so() {
+        let run = |event| Event { at: Stamp(1), body: Body::Run(event) };
+        let settings = crate::workload::plan_tests::settings("sequential", "1MiB");
+        let trace = settings.trace;
+        let start = RunStart { run: RunId(1), settings, trace, timed: Vec::new(), expected: None };
+        let failed = RunEvent::Ended { run: RunId(1), outcome: Outcome::Failed("no".into()) };
+        let mut opening = Opening::default();
+        let mut opens = |event: RunEvent| {
+            opening.note(&run(event));
+            opening.iter().cloned().collect::<Vec<_>>()
+        };
+        let started = RunEvent::Started(start);
+        assert_eq!(opens(started.clone()), [run(started.clone())]);
+        opens(RunEvent::Paused(true));
+        opens(RunEvent::Paused(false));
+        assert_eq!(opens(RunEvent::Paused(true)), [run(started.clone()), run(RunEvent::Paused(true))]);
+        assert_eq!(opens(started.clone()), [run(started.clone())]);
+        assert_eq!(opens(failed.clone()), [run(started), run(failed)]);
     }
 
     #[test]

@@ -117,10 +117,10 @@ impl Loop<'_> {
                     Ok(event) => {
                         self.take_in(event);
                         if !self.drain(&events) {
-                            events = never();
+                            events = self.ended();
                         }
                     }
-                    Err(_) => events = never(),
+                    Err(_) => events = self.ended(),
                 },
                 default(self.until_due()) => {}
             }
@@ -142,6 +142,13 @@ impl Loop<'_> {
     fn take_in(&mut self, event: Event) {
         self.changed = true;
         update(&mut self.model, Msg::Event(Box::new(event)));
+    }
+
+    /// Nothing will come any more; what is left is to look at it.
+    fn ended(&mut self) -> Receiver<Event> {
+        self.changed = true;
+        update(&mut self.model, Msg::Ended);
+        never()
     }
 
     fn handle(&mut self, msg: Msg) -> io::Result<Option<ExitReason>> {

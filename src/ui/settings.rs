@@ -74,7 +74,7 @@ pub fn resize(model: &mut Model, larger: bool) -> Option<Control> {
 
 /// Requests settings, unless they would oversubscribe the card: then the user is asked, or told what would allow it.
 fn ask(model: &mut Model, settings: Settings) -> Option<Control> {
-    let over = model.setup.vram_free.filter(|free| settings.memory != MemoryKind::ZeroCopy && settings.size > *free);
+    let over = model.setup.vram_free.filter(|_| model.setup.oversubscribes(&settings));
     match over {
         Some(free) if !model.setup.oversubscription => {
             let text = format!(
@@ -90,11 +90,12 @@ fn ask(model: &mut Model, settings: Settings) -> Option<Control> {
             );
             refuse(model, text)
         }
-        Some(_) => {
+        // The same footprint was allowed before, by the flag or by an answer.
+        Some(_) if settings.size != model.ui.wanted.size || model.ui.wanted.memory != settings.memory => {
             model.ui.overlay = Overlay::Confirm(Box::new(settings));
             None
         }
-        None => {
+        _ => {
             model.ui.wanted = settings.clone();
             Some(Control::Run(settings))
         }

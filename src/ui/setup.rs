@@ -1,7 +1,7 @@
 //! What the composition root tells the terminal UI: plain data, no facts about the running session.
 
 use super::theme::Theme;
-use crate::event::{Can, Settings};
+use crate::event::{Can, MemoryKind, Settings};
 use crate::units::Bytes;
 
 /// What the events come from, which decides what keys can do.
@@ -41,10 +41,12 @@ pub struct Setup {
     pub workloads: Vec<Entry>,
     /// The settings that the source was started with.
     pub settings: Settings,
-    /// Free GPU memory at the start: a larger footprint oversubscribes it. `None` if unknown.
+    /// What the GPU had free at the start, less the guard's reserve: a larger footprint oversubscribes it. `None` if unknown.
     pub vram_free: Option<Bytes>,
     /// Whether a footprint above `vram_free` may be asked for, after a confirmation.
     pub oversubscription: bool,
+    /// Times real time at which a replay starts.
+    pub speed: f64,
     /// Whether a recording runs from the start.
     pub recording: bool,
     /// Colours and glyphs.
@@ -52,6 +54,11 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Whether these settings ask for more than the GPU has free, as far as is known.
+    pub fn oversubscribes(&self, settings: &Settings) -> bool {
+        settings.memory != MemoryKind::ZeroCopy && self.vram_free.is_some_and(|free| settings.size > free)
+    }
+
     /// The menu entry of a workload.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.workloads.iter().find(|entry| entry.name == name)

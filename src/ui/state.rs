@@ -1,7 +1,7 @@
 //! What the user has chosen to see and to do. Facts are the session's.
 
 use super::digest::Digest;
-use super::setup::Setup;
+use super::setup::{Mode, Setup};
 use crate::event::{Counters, Settings};
 use crate::session::{Session, UvmPoint};
 use crate::units::{Nanos, Stamp};
@@ -64,6 +64,8 @@ pub struct UiState {
     pub peaks_from: Stamp,
     /// Speed of a replay.
     pub speed: f64,
+    /// Whether a pause was asked for. A workload pauses later, after its pass; a replay does not say that it pauses.
+    pub paused: bool,
     /// Since when a recording was asked for; `None` if none is.
     pub recording: Option<Stamp>,
     /// An answer to the last key that could not do what it says.
@@ -85,26 +87,33 @@ pub struct Model {
     pub ui: UiState,
     /// What the program was started with.
     pub setup: Setup,
+    /// Whether the source has ended, so that nothing will come any more.
+    pub ended: bool,
 }
 
 impl Model {
     /// The model at the start.
     pub fn new(setup: Setup) -> Self {
         let selected = setup.workloads.iter().position(|e| e.name == setup.settings.workload).unwrap_or(0);
+        let overlay = match setup.mode {
+            Mode::Live if setup.oversubscribes(&setup.settings) => Overlay::Confirm(Box::new(setup.settings.clone())),
+            _ => Overlay::None,
+        };
         let ui = UiState {
             screen: Screen::Live,
-            overlay: Overlay::None,
+            overlay,
             selected,
             wanted: setup.settings.clone(),
             window: FIRST_WINDOW,
             log: false,
             peaks_from: Stamp(0),
-            speed: 1.0,
+            speed: setup.speed,
+            paused: false,
             recording: setup.recording.then_some(Stamp(0)),
             hint: None,
             size: (0, 0),
         };
-        Self { session: Session::default(), frozen: None, digest: Digest::default(), ui, setup }
+        Self { session: Session::default(), frozen: None, digest: Digest::default(), ui, setup, ended: false }
     }
 
     /// The session that is to be drawn.
@@ -115,6 +124,11 @@ impl Model {
     /// The estimates that are to be drawn.
     pub fn estimates(&self) -> &Digest {
         self.frozen.as_ref().map_or(&self.digest, |frozen| &frozen.1)
+    }
+
+    /// Whether nothing goes on: the replay is paused, or the workload is (or was, where a replay has come to).
+    pub fn paused(&self) -> bool {
+        self.shown().runs.paused || (self.setup.mode == Mode::Replay && self.ui.paused)
     }
 
     /// Length of the time window.

@@ -5,7 +5,7 @@ use super::settings;
 use super::setup::Mode;
 use super::state::{Model, Overlay, SPEEDS, WINDOWS};
 use super::view;
-use crate::event::{Body, Control, Event, Outcome, RunEvent};
+use crate::event::{Body, Control, Event, Level, Outcome, RunEvent};
 use ratatui::crossterm::event::KeyEvent;
 use std::path::PathBuf;
 
@@ -17,6 +17,8 @@ const HELP_STEP: u16 = 1;
 pub enum Msg {
     /// A fact arrived.
     Event(Box<Event>),
+    /// The source has ended: nothing will come any more.
+    Ended,
     /// A key was pressed.
     Key(KeyEvent),
     /// The left button was pressed.
@@ -39,6 +41,10 @@ pub fn update(model: &mut Model, msg: Msg) -> Option<Control> {
             take_in(model, &event);
             None
         }
+        Msg::Ended => {
+            model.ended = true;
+            None
+        }
         Msg::Key(key) => keys::action(&key).and_then(|action| act(model, action)),
         Msg::Click { column, row } => click(model, column, row),
         Msg::Scroll(by) => act(model, if by < 0 { Action::Previous } else { Action::Next }),
@@ -53,7 +59,19 @@ fn take_in(model: &mut Model, event: &Event) {
         Body::Run(RunEvent::Ended { outcome: Outcome::Failed(why), .. }) => {
             model.ui.overlay = Overlay::Error(why.clone());
         }
+        // It could not be begun, or had to be given up.
+        Body::Notice(notice) if notice.source == "recording" && notice.level == Level::Error => {
+            model.ui.recording = None;
+        }
         _ => {}
+    }
+    // A workload also goes on by itself, when other settings are asked for; what a recording says of pauses is past.
+    if model.setup.mode == Mode::Live {
+        match &event.body {
+            Body::Run(RunEvent::Paused(paused)) => model.ui.paused = *paused,
+            Body::Run(RunEvent::Started(_)) => model.ui.paused = false,
+            _ => {}
+        }
     }
 }
 
@@ -81,7 +99,10 @@ pub fn act(model: &mut Model, action: Action) -> Option<Control> {
         return None;
     }
     match action {
-        Action::Pause => Some(Control::Pause(!model.session.runs.paused)),
+        Action::Pause => {
+            model.ui.paused = !model.ui.paused;
+            Some(Control::Pause(model.ui.paused))
+        }
         Action::Previous => choose(model, model.ui.selected.saturating_sub(1)),
         Action::Next => choose(model, model.ui.selected + 1),
         Action::Enter => settings::run(model, model.ui.selected),
@@ -169,7 +190,6 @@ fn record(model: &mut Model) -> Option<Control> {
         return None;
     }
     if model.ui.recording.take().is_some() {
-        model.ui.hint = Some("recording ended".to_owned());
         return Some(Control::Record(None));
     }
     let now = model.session.now;
@@ -177,6 +197,5 @@ fn record(model: &mut Model) -> Option<Control> {
     let safe: String = started.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '.' }).collect();
     let path = PathBuf::from(format!("umtop-{safe}+{:.0}s.umr", now.seconds()));
     model.ui.recording = Some(now);
-    model.ui.hint = Some(format!("recording to {}", path.display()));
     Some(Control::Record(Some(path)))
 }

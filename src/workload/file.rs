@@ -122,7 +122,7 @@ pub struct Step {
     /// Chooses the permutation, for `random`.
     #[serde(default = "seed")]
     pub seed: u32,
-    /// How many times in a row: at least once, at most [`MAX_REPEAT`] times.
+    /// How many times in a row: at least once, at most 1000 times.
     #[serde(default = "one")]
     pub repeat: u32,
 }

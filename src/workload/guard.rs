@@ -41,6 +41,15 @@ pub enum GuardError {
     },
 }
 
+/// How much of the card's memory a footprint may take without oversubscribing it.
+pub fn vram_room(free: &MemoryFree) -> Bytes {
+    less_reserve(free.vram_free)
+}
+
+fn less_reserve(free: Bytes) -> Bytes {
+    Bytes(free.0.saturating_sub(RESERVE.0))
+}
+
 /// Checks `size` of `kind` against what is free. Every kind needs the host's memory (managed pages live there too);
 /// all but zero-copy need the card's.
 pub fn check_footprint(
@@ -49,12 +58,11 @@ pub fn check_footprint(
     free: &MemoryFree,
     allow_oversubscription: bool,
 ) -> Result<(), GuardError> {
-    let less_reserve = |b: Bytes| Bytes(b.0.saturating_sub(RESERVE.0));
     let host = less_reserve(free.host_available);
     if size > host {
         return Err(GuardError::Host { size, free: host });
     }
-    let vram = less_reserve(free.vram_free);
+    let vram = vram_room(free);
     match kind {
         MemoryKind::ZeroCopy => Ok(()),
         _ if size <= vram => Ok(()),

@@ -8,7 +8,7 @@ mod plan;
 mod variant;
 
 pub use file::{Step, Workload, WorkloadError};
-pub use guard::{GuardError, check_footprint};
+pub use guard::{GuardError, check_footprint, vram_room};
 pub use library::Library;
 pub use pass::{Observe, PassError, PassResult, Runner};
 pub use plan::{Plan, PlanStep, plan};

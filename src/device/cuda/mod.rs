@@ -142,13 +142,12 @@ impl CudaDevice {
 
     /// Gives all buffers back; errors do not matter to the callers, which reset or release the context next.
     fn free_all(&mut self) {
-        let buffers = std::mem::take(&mut self.buffers);
-        if let Some(active) = &self.active
-            && active.context.enter().is_ok()
-        {
-            for memory in buffers.into_values() {
-                let _ = memory.free(&active.context);
-            }
+        // Without a context there are none.
+        let Some(Active { context, .. }) = &self.active else { return };
+        // A lost context may refuse even this; pageable memory can be given back all the same.
+        let _ = context.enter();
+        for memory in std::mem::take(&mut self.buffers).into_values() {
+            let _ = memory.free(context);
         }
     }
 

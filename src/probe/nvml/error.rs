@@ -32,13 +32,13 @@ pub enum NvmlError {
     #[error("NVML does not know the GPU {0}: it may be hidden from this container, or be a MIG slice")]
     NoSuchGpu(String),
     /// No answer.
-    #[error("NVML did not start within 5 s: the driver hangs; look for Xid in dmesg")]
+    #[error("NVML does not answer, the driver hangs: look for Xid in dmesg")]
     Stalled,
     /// Anything else.
-    #[error("NVML cannot start: {0}")]
+    #[error("NVML cannot start ({0})")]
     Other(String),
     /// A thread cannot be started.
-    #[error("cannot start the thread that asks NVML: {0}")]
+    #[error("cannot start the thread that asks NVML ({0})")]
     Thread(std::io::Error),
 }
 

@@ -27,7 +27,7 @@ pub const METRICS: [Metric; 7] = [
 pub fn read(device: &Device<'_>) -> Sample {
     let memory = device.memory_info();
     let of_memory = |pick: fn(&nvml_wrapper::struct_wrappers::device::MemoryInfo) -> u64| match &memory {
-        Ok(info) => Reading::Value(pick(info) as f64),
+        Ok(info) => Reading::measured(pick(info) as f64),
         Err(error) => Reading::Absent(why("memory use", error)),
     };
     let readings = vec![
@@ -45,7 +45,7 @@ pub fn read(device: &Device<'_>) -> Sample {
 
 fn reading(what: &str, value: Result<u32, Raw>, scale: f64) -> Reading {
     match value {
-        Ok(value) => Reading::Value(f64::from(value) * scale),
+        Ok(value) => Reading::measured(f64::from(value) * scale),
         Err(error) => Reading::Absent(why(what, &error)),
     }
 }

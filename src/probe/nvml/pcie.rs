@@ -114,8 +114,8 @@ pub struct PcieReader<'n> {
 impl<'n> PcieReader<'n> {
     /// A reader of a source.
     pub fn new(device: Device<'n>, source: PcieSource, clock: Clock) -> Self {
-        // 40 ms: half of the time in which a 32-bit counter wraps on the fastest link of today.
-        let window = RateWindow::new(Nanos::millis(100), Nanos::millis(40));
+        // 30 ms: a 32-bit counter wraps in 35 ms on PCIe 6.0 x16 (121 GB/s), the fastest link of today.
+        let window = RateWindow::new(Nanos::millis(100), Nanos::millis(30));
         Self { device, source, clock, pair: None, window }
     }
 
@@ -151,7 +151,7 @@ impl<'n> PcieReader<'n> {
         let Verdict::Rates(htod, dtoh) = gpm::judge(htod, dtoh, apart) else { return Ok(None) };
         self.pair = Some((now, sample));
         let reading = |rate: gpm::Rate| match rate {
-            Some(rate) => Reading::Value(rate),
+            Some(rate) => Reading::measured(rate),
             None => Reading::Absent(Why::Suspect("GPM gave no number for 500 ms".to_owned())),
         };
         Ok(Some((now, apart, [reading(htod), reading(dtoh)])))
@@ -161,11 +161,11 @@ impl<'n> PcieReader<'n> {
         let counts = counts(&self.device)?;
         let now = self.clock.now();
         Ok(self.window.add(now, counts).map(|window| match window {
-            Ok(rates) => (now, rates.window, rates.per_second.map(Reading::Value)),
+            Ok(rates) => (now, rates.window, rates.per_second.map(Reading::measured)),
             Err(unsure) => {
                 let (gap, text) = match unsure {
                     Unsure::TooLate(gap) => (gap, format!("counters read {gap} apart may have wrapped twice")),
-                    Unsure::Jumped => (Nanos(0), "the counters jumped".to_owned()),
+                    Unsure::Jumped(gap) => (gap, "the counters jumped".to_owned()),
                 };
                 let absent = Reading::Absent(Why::Suspect(text));
                 (now, gap, [absent.clone(), absent])
@@ -179,7 +179,7 @@ impl<'n> PcieReader<'n> {
         let dtoh = self.device.pcie_throughput(PcieUtilCounter::Send)?;
         let now = self.clock.now();
         // NVML gives KB/s.
-        Ok((now, now.since(begun), [htod, dtoh].map(|kb| Reading::Value(f64::from(kb) * 1e3))))
+        Ok((now, now.since(begun), [htod, dtoh].map(|kb| Reading::measured(f64::from(kb) * 1e3))))
     }
 
     fn sample(&self, window: Option<Nanos>, [htod, dtoh]: [Reading; 2]) -> Sample {
@@ -192,15 +192,12 @@ impl<'n> PcieReader<'n> {
 type Means = (Stamp, Nanos, [Reading; 2]);
 
 fn counts(device: &Device<'_>) -> Result<[Count; 2], Raw> {
-    let fields = device.field_values_for(&FIELDS)?;
-    let mut counts = [Count::Wide(0); 2];
     // By position: the wrapper may translate the ids that it returns.
-    for (count, field) in counts.iter_mut().zip(fields) {
-        *count = match field?.value? {
-            SampleValue::U32(n) => Count::Narrow(n),
-            SampleValue::U64(n) => Count::Wide(n),
-            _ => return Err(Raw::NotSupported),
-        };
-    }
-    Ok(counts)
+    let mut fields = device.field_values_for(&FIELDS)?.into_iter();
+    let mut count = || match fields.next().ok_or(Raw::NotSupported)??.value? {
+        SampleValue::U32(n) => Ok(Count::Narrow(n)),
+        SampleValue::U64(n) => Ok(Count::Wide(n)),
+        _ => Err(Raw::NotSupported),
+    };
+    Ok([count()?, count()?])
 }

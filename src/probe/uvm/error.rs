@@ -18,7 +18,7 @@ pub enum UvmError {
     #[error("/dev/nvidia-uvm-tools may not be opened: ask an administrator for mode 0666 (nvidia-modprobe -u sets it)")]
     NodeDenied,
     /// The node could not be opened for another reason.
-    #[error("/dev/nvidia-uvm-tools cannot be opened: {0}")]
+    #[error("/dev/nvidia-uvm-tools cannot be opened ({0})")]
     NodeFailed(io::Error),
     /// The process has no initialised UVM file.
     #[error("the process has no CUDA context yet: Unified Memory can be watched once it has made one")]

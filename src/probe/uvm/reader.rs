@@ -49,6 +49,12 @@ impl Reader {
         Self { uvm: Some(uvm), counters: Some(counters), level: TraceLevel::Counters, ..Self::detached() }
     }
 
+    /// At level full over a ring that a test fills, without counters.
+    #[cfg(test)]
+    pub fn over(ring: super::ring::Ring) -> Self {
+        Self { queue: Some(QueueTracker::over(ring)), level: TraceLevel::Full, ..Self::detached() }
+    }
+
     /// Level in force.
     pub fn level(&self) -> TraceLevel {
         self.level
@@ -63,17 +69,14 @@ impl Reader {
             (Err(_), None) => TraceLevel::Off,
         };
         if self.level < TraceLevel::Faults {
-            self.queue = None;
+            // What was seen speaks of this queue only: the next one is judged anew.
+            (self.queue, self.seen) = (None, Seen::default());
         }
         self.fold.set_level(self.level);
         reached
     }
 
     fn reach(&mut self, wanted: TraceLevel) -> Result<(), UvmError> {
-        let events = events_of(wanted);
-        if events == 0 {
-            self.queue = None;
-        }
         if wanted == TraceLevel::Off {
             self.counters = None;
             return Ok(());
@@ -82,17 +85,14 @@ impl Reader {
         if self.counters.is_none() {
             self.counters = Some(CounterTracker::open(uvm)?);
         }
-        if events == 0 {
+        if wanted < TraceLevel::Faults {
             return Ok(());
         }
         let queue = match &mut self.queue {
             Some(queue) => queue,
-            None => {
-                self.seen = Seen::default();
-                self.queue.insert(QueueTracker::open(uvm)?)
-            }
+            None => self.queue.insert(QueueTracker::open(uvm)?),
         };
-        queue.select(events)
+        queue.select(events_of(wanted))
     }
 
     /// Entries of the queue, if it had to be made smaller than wished.
@@ -178,6 +178,26 @@ fn events_of(level: TraceLevel) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::uvm::ring::Ring;
+
+    #[test]
+    fn a_senseless_queue_is_given_up_once() {
+        let ring = Ring::new(8).unwrap();
+        let driver = ring.producer();
+        let mut reader = Reader::over(ring);
+        let put = |n| (0..n).for_each(|_| assert!(driver.put(&[0xEE; ENTRY_BYTES])));
+        put(SENSELESS - 1);
+        reader.drain();
+        assert!(reader.senseless().is_none());
+        put(1);
+        reader.drain();
+        assert!(matches!(reader.senseless(), Some(UvmError::OtherInterface(_))));
+        assert_eq!(reader.take().1.map(|events| events.malformed), Some(SENSELESS));
+        // Without an address space there are no counters to fall back to, so the level is off.
+        assert!(reader.set_level(TraceLevel::Counters).is_err());
+        assert_eq!(reader.level(), TraceLevel::Off);
+        assert!(reader.senseless().is_none(), "told at every tick");
+    }
 
     #[test]
     fn levels_select_the_documented_events() {

@@ -137,22 +137,3 @@ pub enum Record {
         time: u64,
     },
 }
-
-impl Record {
-    /// Host time of the record.
-    pub fn time(&self) -> u64 {
-        match *self {
-            Record::CpuFault { time, .. }
-            | Record::Migration { time, .. }
-            | Record::GpuFault { time, .. }
-            | Record::Replay { time, .. }
-            | Record::Fatal { time, .. }
-            | Record::ReadDuplicate { time, .. }
-            | Record::ReadInvalidate { time, .. }
-            | Record::Thrashing { time, .. }
-            | Record::ThrottleStart { time, .. }
-            | Record::ThrottleEnd { time, .. }
-            | Record::RemoteMap { time, .. } => time,
-        }
-    }
-}

@@ -22,7 +22,7 @@ const DEADLINE: Duration = Duration::from_secs(2);
 
 enum Request {
     Level(TraceLevel, Sender<(TraceLevel, Option<Why>)>),
-    Settle(Sender<Option<UvmTotals>>),
+    Settle(Sender<(TraceLevel, Option<UvmTotals>)>),
     Reattach(Sender<Result<(), UvmError>>),
 }
 
@@ -92,7 +92,10 @@ impl Tracer for UvmTracer {
     }
 
     fn settle(&mut self) -> Option<UvmTotals> {
-        self.ask(Request::Settle).flatten()
+        let (level, totals) = self.ask(Request::Settle)?;
+        // The thread goes to a lower level by itself when the queue makes no sense.
+        self.level = level;
+        totals
     }
 
     fn reattach(&mut self) -> Result<(), Why> {
@@ -148,7 +151,7 @@ impl Watch {
             }
             Request::Settle(answer) => {
                 self.tick();
-                let _ = answer.send(self.reader.totals());
+                let _ = answer.send((self.reader.level(), self.reader.totals()));
             }
             Request::Reattach(answer) => {
                 self.tick();
@@ -191,7 +194,7 @@ impl Watch {
         }
         if let Some(error) = self.reader.senseless() {
             let _ = self.reader.set_level(TraceLevel::Counters);
-            self.notice(Level::Error, format!("trace level counters from now on: {error}"));
+            self.notice(Level::Error, format!("trace level {} from now on: {error}", self.reader.level()));
         }
     }
 
@@ -204,6 +207,8 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::uvm::abi::ENTRY_BYTES;
+    use crate::probe::uvm::ring::Ring;
 
     #[test]
     fn without_a_context_it_cannot_attach_and_says_why() {
@@ -229,6 +234,25 @@ mod tests {
         let bodies: Vec<_> = events.try_iter().map(|event: Event| event.body).collect();
         let [Body::Notice(notice)] = bodies.as_slice() else { panic!("{bodies:?}") };
         assert!(notice.text.contains("off instead of full"), "{}", notice.text);
+    }
+
+    #[test]
+    fn a_driver_that_makes_no_sense_is_told_of_once_and_the_handle_learns_of_the_lower_level() {
+        let (out, events) = unbounded();
+        let ring = Ring::new(8).unwrap();
+        let driver = ring.producer();
+        (0..200).for_each(|_| assert!(driver.put(&[0xEE; ENTRY_BYTES])));
+        let mut tracer =
+            start(Reader::over(ring), Clock::start(), Box::new(move |event| drop(out.send(event)))).unwrap();
+        assert_eq!(tracer.level(), TraceLevel::Full);
+        for _ in 0..3 {
+            tracer.settle();
+        }
+        assert_eq!(tracer.level(), TraceLevel::Off, "there are no counters to fall back to");
+        drop(tracer);
+        let bodies: Vec<_> = events.try_iter().map(|event: Event| event.body).collect();
+        let told = bodies.iter().filter(|body| matches!(body, Body::Notice(n) if n.level == Level::Error)).count();
+        assert_eq!(told, 1, "{bodies:?}");
     }
 
     #[test]

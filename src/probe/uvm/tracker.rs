@@ -58,8 +58,9 @@ pub struct CounterTracker {
 impl CounterTracker {
     /// Begins counting for the address space of `uvm`.
     pub fn open(uvm: BorrowedFd<'_>) -> Result<Self, UvmError> {
-        let tools = open_tools()?;
+        // In this order, so that on an error too the file is closed before the page is unmapped.
         let page = Mapping::new(size_of::<[u64; abi::counter::COUNT]>()).map_err(UvmError::NoMemory)?;
+        let tools = open_tools()?;
         init(&tools, InitParams::new(0, 0, page.address(), uvm.as_raw_fd() as u32), "count")?;
         mask(&tools, ioctl::ENABLE_COUNTERS, abi::counter::MASK, "enable counters")?;
         let mut tracker = Self { _tools: tools, page, before: [0; abi::counter::COUNT] };
@@ -112,13 +113,20 @@ impl QueueTracker {
     }
 
     fn open_sized(uvm: BorrowedFd<'_>, power: u32) -> Result<Self, UvmError> {
-        let tools = open_tools()?;
+        // In this order, so that on an error too the file is closed before the ring is unmapped.
         let ring = Ring::new(power).map_err(UvmError::NoMemory)?;
+        let tools = open_tools()?;
         let entries = 1 << power;
         let fd = uvm.as_raw_fd() as u32;
         init(&tools, InitParams::new(ring.queue_address(), entries, ring.control_address(), fd), "queue events")?;
         let shrunk_to = (power < LARGEST_POWER).then_some(entries as usize);
         Ok(Self { tools, ring, shrunk_to, enabled: 0 })
+    }
+
+    /// Over a ring that a test fills; the driver's part is played by a file that answers no ioctl.
+    #[cfg(test)]
+    pub fn over(ring: Ring) -> Self {
+        Self { tools: File::open("/dev/null").unwrap(), ring, shrunk_to: None, enabled: 0 }
     }
 
     /// Delivers exactly the events of the mask from now on.

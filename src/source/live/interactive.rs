@@ -15,8 +15,8 @@ enum Next {
 }
 
 impl Worker {
-    pub(super) fn interact(&mut self, mut settings: Settings) {
-        let mut next = Next::Run;
+    pub(super) fn interact(&mut self, mut settings: Settings, at_once: bool) {
+        let mut next = if at_once { Next::Run } else { Next::Wait };
         loop {
             next = match next {
                 Next::Run => self.run(&mut settings),

@@ -5,8 +5,8 @@ mod updates;
 
 use super::*;
 use crate::event::{
-    Advice, Body, Can, Caps, Cause, Counters, Event, EventTotals, GpuInfo, Header, HostInfo, MemoryKind, Metric,
-    Migrated, Origin, Outcome, Pass, Phase, PhaseTime, Proc, Range, Reading, RunEvent, RunId, RunStart, Sample,
+    Advice, Body, Can, Caps, Cause, Counters, Event, EventTotals, GpuInfo, Header, HostInfo, Level, MemoryKind, Metric,
+    Migrated, Notice, Origin, Outcome, Pass, Phase, PhaseTime, Proc, Range, Reading, RunEvent, RunId, RunStart, Sample,
     Settings, TraceLevel, UvmEvents, UvmTick, UvmTotals,
 };
 use crate::units::{Bytes, Nanos, Stamp};
@@ -52,6 +52,7 @@ fn setup(mode: Mode) -> Setup {
         settings: settings(),
         vram_free: Some(Bytes::mib(2048)),
         oversubscription: false,
+        speed: 1.0,
         recording: false,
         theme: Theme { depth: Depth::Mono, glyphs: Glyphs::Unicode },
     }

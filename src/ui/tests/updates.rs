@@ -81,6 +81,7 @@ fn oversubscription_is_refused_or_confirmed() {
     assert_eq!((&model.ui.overlay, model.ui.wanted.size), (&Overlay::None, Bytes::mib(2048)));
     press(&mut model, KeyCode::Char('+'));
     assert!(matches!(press(&mut model, KeyCode::Enter), Some(Control::Run(s)) if s.size == Bytes::mib(4096)));
+    assert!(matches!(press(&mut model, KeyCode::Char('p')), Some(Control::Run(s)) if s.prefetch), "asked again");
 }
 
 #[test]
@@ -99,8 +100,42 @@ fn a_replay_can_be_paced_and_changes_no_settings() {
     assert_eq!(press(&mut model, KeyCode::Char('>')), Some(Control::Speed(2.0)));
     assert_eq!(press(&mut model, KeyCode::Char('<')), Some(Control::Speed(1.0)));
     assert_eq!(press(&mut model, KeyCode::Char(' ')), Some(Control::Pause(true)));
+    assert!(text(&model, 120, 36).contains("PAUSED"));
+    assert_eq!(press(&mut model, KeyCode::Char(' ')), Some(Control::Pause(false)));
+    assert!(!text(&model, 120, 36).contains("PAUSED"));
     assert_eq!(press(&mut model, KeyCode::Char('p')), None);
     assert_eq!(model.ui.wanted, settings());
+}
+
+#[test]
+fn a_replay_shows_the_speed_it_was_started_with() {
+    let model = Model::new(Setup { speed: 0.25, ..setup(Mode::Replay) });
+    assert!(text(&model, 120, 36).contains("REPLAY 0.25×"));
+}
+
+#[test]
+fn a_pause_can_be_taken_back_before_the_pass_has_ended() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    assert_eq!(press(&mut model, KeyCode::Char(' ')), Some(Control::Pause(true)));
+    assert_eq!(press(&mut model, KeyCode::Char(' ')), Some(Control::Pause(false)));
+    // Other settings end a pause too, and the source says so.
+    press(&mut model, KeyCode::Char(' '));
+    for paused in [true, false] {
+        update(&mut model, Msg::Event(Box::new(at(24_001, Body::Run(RunEvent::Paused(paused))))));
+        assert_eq!(text(&model, 120, 36).contains("PAUSED"), paused);
+    }
+    assert_eq!(press(&mut model, KeyCode::Char(' ')), Some(Control::Pause(true)));
+}
+
+#[test]
+fn a_recording_that_failed_is_not_shown_as_running() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    press(&mut model, KeyCode::Char('r'));
+    let notice = Notice { level: Level::Error, source: "recording".to_owned(), text: "a.umr exists".to_owned() };
+    update(&mut model, Msg::Event(Box::new(at(24_001, Body::Notice(notice)))));
+    let shown = text(&model, 120, 36);
+    assert!(shown.contains("a.umr exists") && !shown.contains("REC"), "{shown}");
+    assert!(matches!(press(&mut model, KeyCode::Char('r')), Some(Control::Record(Some(_)))));
 }
 
 #[test]
@@ -135,4 +170,25 @@ fn the_mouse_runs_what_it_points_at() {
     let column = foot.chars().collect::<String>().find("quit").map(|byte| foot[..byte].chars().count()).unwrap() as u16;
     assert_eq!(update(&mut model, Msg::Click { column, row: 35 }), Some(Control::Stop));
     assert_eq!(update(&mut model, Msg::Click { column: 60, row: 10 }), None);
+}
+
+#[test]
+fn a_start_above_the_card_s_memory_waits_for_an_answer() {
+    let wanted = Settings { size: Bytes(64 << 30), ..settings() };
+    let setup = Setup {
+        vram_free: Some(Bytes(16 << 30)),
+        oversubscription: true,
+        settings: wanted.clone(),
+        ..setup(Mode::Live)
+    };
+    let mut model = Model::new(setup);
+    assert_eq!(model.ui.overlay, Overlay::Confirm(Box::new(wanted.clone())));
+    assert_eq!(press(&mut model, KeyCode::Enter), Some(Control::Run(wanted)));
+}
+
+#[test]
+fn the_end_of_a_recording_is_told() {
+    let mut model = Model::new(setup(Mode::Replay));
+    update(&mut model, Msg::Ended);
+    assert!(text(&model, 120, 36).contains("REPLAY ended"));
 }

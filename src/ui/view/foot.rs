@@ -48,15 +48,15 @@ pub fn axis(cx: &Context, row: Rect, buf: &mut Buffer) {
     }
 }
 
-/// The sentence at the foot of the charts: an answer to a key, silence, a fresh notice, or what the newest pass shows.
+/// The sentence at the foot of the charts: silence, an answer to a key, a fresh notice, or what the newest pass shows.
 pub fn sentence(cx: &Context) -> (Role, String) {
-    if let Some(hint) = &cx.model.ui.hint {
-        return (Role::Key, hint.clone());
-    }
     if let Some(silent) = cx.model.silence().filter(|silent| *silent > SILENCE) {
         let pass = cx.session.runs.under_way.map_or(0, |(_, index, _)| index + 1);
         let seconds = silent.0 / 1_000_000_000;
-        return (Role::Error, format!("no answer from the driver for {seconds} s (pass {pass} is under way)"));
+        return (Role::Error, format!("no sign of the driver for {seconds} s: pass {pass} is still under way"));
+    }
+    if let Some(hint) = &cx.model.ui.hint {
+        return (Role::Key, hint.clone());
     }
     if let Some((at, notice)) = cx.session.last_notice()
         && cx.session.now.since(*at) < NOTICE_LASTS

@@ -39,7 +39,8 @@ fn badges(cx: &Context) -> Vec<Span<'static>> {
     let simulated = matches!(cx.session.header.as_ref().map(|h| &h.origin), Some(Origin::Simulated { .. }));
     match cx.model.setup.mode {
         Mode::Replay => {
-            badge(Role::Badge, format!(" {} REPLAY {}× ", if ascii { ">" } else { "▶" }, cx.model.ui.speed))
+            let state = if cx.model.ended { "ended".to_owned() } else { format!("{}×", cx.model.ui.speed) };
+            badge(Role::Badge, format!(" {} REPLAY {state} ", if ascii { ">" } else { "▶" }))
         }
         Mode::Watch => badge(Role::Live, format!(" {} WATCHING ", if ascii { "*" } else { "●" })),
         Mode::Live if !simulated => badge(Role::Live, format!(" {} LIVE ", if ascii { "*" } else { "●" })),
@@ -51,7 +52,7 @@ fn badges(cx: &Context) -> Vec<Span<'static>> {
     if cx.model.frozen.is_some() {
         badge(Role::Badge, " FROZEN ".to_owned());
     }
-    if cx.session.runs.paused {
+    if cx.model.paused() {
         badge(Role::Badge, " PAUSED ".to_owned());
     }
     spans

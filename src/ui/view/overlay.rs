@@ -110,7 +110,8 @@ fn window(
     let foot = Rect { y: area.bottom().saturating_sub(1), ..top };
     cx.rule(top, cx.corners(true), Line::from(cx.span(Role::Title, title)), &[], buf);
     let corners = if cx.theme.ascii() { ("+", "+") } else { ("└", "┘") };
-    cx.rule(foot, corners, Line::default(), &[Line::from(cx.span(Role::Dim, remark))], buf);
+    let remark = (!remark.is_empty()).then(|| Line::from(cx.span(Role::Dim, remark)));
+    cx.rule(foot, corners, Line::default(), remark.as_slice(), buf);
     let inner = Rect {
         x: area.x + 2,
         y: area.y + 1,
