@@ -97,6 +97,9 @@ impl Terminal {
         self.until("the end", || !file("after").is_empty());
         self.child.wait().unwrap();
         assert_eq!(file("after"), file("before"), "stty -a differs");
+        // The thread that reads the program's output may be behind: what is right comes, what is wrong stays.
+        let back = |screen: &vt100::Screen| !screen.alternate_screen() && !screen.hide_cursor();
+        self.until("the screen that was before", || back(self.screen.lock().unwrap().screen()));
         let screen = self.screen.lock().unwrap();
         let screen = screen.screen();
         assert!(!screen.alternate_screen(), "still on the alternate screen");
