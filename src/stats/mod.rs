@@ -65,9 +65,9 @@ pub fn ratio(a: &[f64], b: &[f64]) -> Option<Estimate> {
 }
 
 /// Indices of values further than 3.5 scaled median absolute deviations from the median (Iglewicz and Hoaglin's rule);
-/// they are named, never removed.
+/// they are named, never removed. Fewer than [`MIN_FOR_INTERVAL`] values have none.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
-    let Some(centre) = median(values) else { return Vec::new() };
+    let Some(centre) = median(values).filter(|_| values.len() >= MIN_FOR_INTERVAL) else { return Vec::new() };
     let deviations: Vec<f64> = values.iter().map(|v| (v - centre).abs()).collect();
     let Some(mad) = median(&deviations).filter(|m| *m > 0.0) else { return Vec::new() };
     (0..values.len()).filter(|i| 0.6745 * deviations[*i] / mad > 3.5).collect()
@@ -138,5 +138,6 @@ mod tests {
     fn outliers_are_found_by_distance_not_by_rank() {
         assert_eq!(outliers(&[10.0, 10.1, 9.9, 10.05, 30.0]), vec![4]);
         assert!(outliers(&[5.0; 8]).is_empty());
+        assert!(outliers(&[5.0, 5.1, 90.0]).is_empty(), "three values have no middle to be far from");
     }
 }
