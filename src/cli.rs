@@ -81,8 +81,8 @@ pub struct Dashboard {
     /// Where to run.
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Workload to start with
-    #[arg(long, value_name = "NAME", default_value = "sequential")]
+    /// Workload to start with: a name, or the path of a workload file
+    #[arg(long, value_name = "NAME|FILE", default_value = "sequential")]
     pub workload: String,
     /// Kind of memory: managed, explicit, pageable, zero-copy [default: the workload's]
     #[arg(long, value_name = "KIND")]
@@ -118,7 +118,7 @@ pub struct ReplayArgs {
 /// Measuring.
 #[derive(Clone, Debug, Args)]
 pub struct BenchArgs {
-    /// Workloads [default: all]
+    /// Workloads by name, or paths of workload files [default: all]
     pub workloads: Vec<String>,
     /// Where to run.
     #[command(flatten)]

@@ -9,7 +9,8 @@ use serde_json::Value;
 /// The program on the simulator's side of the world: no GPU is looked for unless a test says so.
 fn umtop(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("umtop").unwrap();
-    command.args(args);
+    // No workload files of whoever runs the tests.
+    command.args(args).env("XDG_CONFIG_HOME", "/nonexistent");
     command
 }
 
@@ -209,4 +210,27 @@ fn a_signal_ends_a_bench_with_its_number_and_what_was_measured() {
 fn a_recording_is_not_overwritten() {
     let args = ["bench", "--device", "sim", "sequential", "--record", "Cargo.toml"];
     umtop(&args).assert().code(1).stderr(one_line().and(contains("exists")));
+}
+
+#[test]
+fn own_workload_files_are_found_in_the_folder_and_by_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("umtop/workloads");
+    std::fs::create_dir_all(&folder).unwrap();
+    let strided = std::fs::read_to_string("workloads/strided.toml").unwrap();
+    let mine = strided.replace("name = \"strided\"", "name = \"mine\"");
+    std::fs::write(folder.join("mine.toml"), &mine).unwrap();
+    std::fs::write(folder.join("broken.toml"), "name = 1").unwrap();
+    std::fs::write(folder.join("taken.toml"), &strided).unwrap();
+    let left_out = contains("left out").and(contains("broken.toml")).and(contains("taken.toml"));
+    let args = ["bench", "--device", "sim", "mine", "--size", "16MiB", "--runs", "1"];
+    umtop(&args).env("XDG_CONFIG_HOME", dir.path()).assert().success().stdout(contains("mine 16 MiB")).stderr(left_out);
+    let path = folder.join("mine.toml").display().to_string();
+    let args = ["bench", "--device", "sim", &path, "--size", "16MiB", "--runs", "1"];
+    umtop(&args).assert().success().stdout(contains("mine 16 MiB")).stderr("");
+    umtop(&args[..3])
+        .args(["nowhere.toml"])
+        .assert()
+        .code(2)
+        .stderr(one_line().and(contains("cannot read nowhere.toml")));
 }

@@ -35,6 +35,8 @@ impl Terminal {
         shell.env("COLORTERM", "truecolor");
         shell.env("LANG", "C.UTF-8");
         shell.env_remove("NO_COLOR");
+        // No workload files of whoever runs the tests.
+        shell.env("XDG_CONFIG_HOME", "/nonexistent");
         let child = pair.slave.spawn_command(shell).unwrap();
         drop(pair.slave);
         let (rows, columns) = (NonZeroU16::new(rows).unwrap(), NonZeroU16::new(columns).unwrap());

@@ -1,5 +1,6 @@
 //! `umtop bench`: the same line of data, with a report instead of a screen at its end.
 
+use super::library::library;
 use super::open::open;
 use super::settings::members;
 use super::{Failure, ended_by, print};
@@ -8,7 +9,6 @@ use crate::event::{Control, Level, Outcome};
 use crate::report;
 use crate::session::Session;
 use crate::source::{Batch, Pace, Sink, Work};
-use crate::workload::Library;
 use crossbeam_channel::{Sender, bounded};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::process::ExitCode;
@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// Events that may wait for the fold.
 const QUEUE: usize = 65_536;
 
-pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode, Failure> {
-    let library = Library::bundled().map_err(Failure::failed)?;
-    let batch = Batch { members: members(&library, args)?, warmups: args.warmups, passes: args.runs };
+pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
+    let library = library(&mut args.workloads)?;
+    let batch = Batch { members: members(&library, &args)?, warmups: args.warmups, passes: args.runs };
     let wanted = batch.members.len();
     let (sink, events) = Sink::new(QUEUE);
     let opened = open(&args.device, library, &sink)?;

@@ -1,5 +1,6 @@
 //! The dashboard over a live source or a recording.
 
+use super::library::library;
 use super::open::{Opened, open};
 use super::settings::first;
 use super::{Failure, ended_by, print};
@@ -21,9 +22,9 @@ const QUEUE: usize = 65_536;
 /// How long a worker may take to end after `q`. A longer driver call is left behind: the process ends anyway.
 const GRACE: Duration = Duration::from_secs(2);
 
-pub(super) fn live(args: &Dashboard) -> Result<ExitCode, Failure> {
-    let library = Library::bundled().map_err(Failure::failed)?;
-    let settings = first(&library, args)?;
+pub(super) fn live(mut args: Dashboard) -> Result<ExitCode, Failure> {
+    let library = library(std::slice::from_mut(&mut args.workload))?;
+    let settings = first(&library, &args)?;
     require_terminal()?;
     let (sink, events) = Sink::new(QUEUE);
     let mut opened = open(&args.device, library.clone(), &sink)?;

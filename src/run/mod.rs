@@ -4,6 +4,7 @@ mod bench;
 mod dashboard;
 mod doctor;
 mod header;
+mod library;
 mod open;
 mod settings;
 mod workloads;
@@ -37,9 +38,9 @@ impl Failure {
 /// Does what the command line says; prints a failure as one line on standard error.
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
-        None => dashboard::live(&cli.dashboard),
+        None => dashboard::live(cli.dashboard),
         Some(Command::Replay(args)) => dashboard::replay(&args),
-        Some(Command::Bench(args)) => bench::bench(&args),
+        Some(Command::Bench(args)) => bench::bench(args),
         Some(Command::Doctor { json }) => doctor::doctor(json),
         Some(Command::Workloads(args)) => workloads::workloads(&args),
     };

@@ -1,5 +1,6 @@
 //! `umtop workloads`: what can be run, and checking files.
 
+use super::library::library;
 use super::{Failure, print};
 use crate::cli::{EXIT_FAILED, WorkloadsArgs, WorkloadsCommand};
 use crate::event::Advice;
@@ -13,7 +14,7 @@ pub(super) fn workloads(args: &WorkloadsArgs) -> Result<ExitCode, Failure> {
     if let Some(WorkloadsCommand::Check { files }) = &args.check {
         return check(files);
     }
-    let library = Library::bundled().map_err(Failure::failed)?;
+    let library = library(&mut [])?;
     print(&if args.json { as_json(&library) } else { as_text(&library) })?;
     Ok(ExitCode::SUCCESS)
 }

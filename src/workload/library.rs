@@ -37,6 +37,15 @@ impl Library {
         Ok(Self { workloads })
     }
 
+    /// Adds one to the end of the menu. The error is one line: its name is taken.
+    pub fn add(&mut self, workload: Workload) -> Result<(), String> {
+        if self.workloads.iter().any(|w| w.name == workload.name) {
+            return Err(format!("there is a workload '{}' already: give this one another name", workload.name));
+        }
+        self.workloads.push(workload);
+        Ok(())
+    }
+
     /// In menu order.
     pub fn iter(&self) -> impl Iterator<Item = &Workload> {
         self.workloads.iter()
