@@ -37,15 +37,31 @@ pub fn read(device: &Device<'_>) -> Sample {
         // NVML gives milliwatts.
         (Metric::Power, reading("power", device.power_usage(), 1e-3)),
         (Metric::SmClock, reading("SM clock", device.clock_info(Clock::SM), 1.0)),
-        (Metric::PcieGeneration, reading("PCIe generation", device.current_pcie_link_gen(), 1.0)),
-        (Metric::PcieWidth, reading("PCIe width", device.current_pcie_link_width(), 1.0)),
+        (Metric::PcieGeneration, reading("PCIe generation", of_link(device.current_pcie_link_gen()), 1.0)),
+        (Metric::PcieWidth, reading("PCIe width", of_link(device.current_pcie_link_width()), 1.0)),
     ];
     Sample { source: NAME.to_owned(), window: None, readings }
+}
+
+/// A link of generation or width 0, as virtual GPUs report it, is no link.
+pub(super) fn of_link(value: Result<u32, Raw>) -> Result<u32, Raw> {
+    value.and_then(|n| if n == 0 { Err(Raw::NotSupported) } else { Ok(n) })
 }
 
 fn reading(what: &str, value: Result<u32, Raw>, scale: f64) -> Reading {
     match value {
         Ok(value) => Reading::measured(f64::from(value) * scale),
         Err(error) => Reading::Absent(why(what, &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_of_nothing_is_absent_and_not_zero() {
+        assert!(matches!(reading("PCIe width", of_link(Ok(0)), 1.0), Reading::Absent(_)));
+        assert_eq!(reading("PCIe width", of_link(Ok(16)), 1.0), Reading::Value(16.0));
     }
 }

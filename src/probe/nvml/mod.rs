@@ -156,7 +156,8 @@ fn begin(
         }
         None => pcie::choose(&device, &mut wait),
     };
-    let link_max = device.max_pcie_link_gen().ok().zip(device.max_pcie_link_width().ok());
+    let link_max =
+        gauges::of_link(device.max_pcie_link_gen()).ok().zip(gauges::of_link(device.max_pcie_link_width()).ok());
     if let Ok(source) = pcie {
         let (opened, uuid, link, stopped) = (Arc::clone(opened), uuid.to_owned(), link.clone(), stopped.clone());
         spawn("umtop-nvml-pcie", move || {
