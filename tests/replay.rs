@@ -5,7 +5,7 @@ use crossbeam_channel::unbounded;
 use std::path::Path;
 use umtop::event::{Advice, Event, MemoryKind, Settings, TraceLevel};
 use umtop::session::Session;
-use umtop::source::{Batch, Live, Pace, Replay, Sink, Work};
+use umtop::source::{Batch, Pace, Replay, Sink, Work};
 use umtop::units::Bytes;
 use umtop::workload::Library;
 
@@ -38,17 +38,10 @@ fn replayed(path: &Path) -> Session {
 fn a_replayed_session_equals_the_live_one() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("live.umr");
-    let simulation = umtop::sim::open("h200").unwrap();
     let (sink, events) = Sink::new(1 << 20);
     sink.record(&path).unwrap();
-    let header = umtop::run::simulated_header(&simulation, "a test");
-    let live = Live {
-        device: Box::new(simulation.device),
-        tracer: Some(Box::new(simulation.tracer)),
-        stepped: simulation.probes,
-        library: Library::bundled().unwrap(),
-        allow_oversubscription: false,
-    };
+    let simulation = umtop::sim::open("h200").unwrap();
+    let (live, header) = umtop::run::simulated(simulation, "a test", Library::bundled().unwrap());
     let members = vec![
         settings("sequential", Bytes::mib(32), false),
         settings("sequential", Bytes::mib(32), true),

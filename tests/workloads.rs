@@ -34,29 +34,15 @@ fn measure(live: Live, header: Header, members: Vec<Settings>) -> Vec<Run> {
 }
 
 fn simulated(profile: &str, members: Vec<Settings>) -> Vec<Run> {
-    let simulation = sim::open(profile).unwrap();
-    let header = umtop::run::simulated_header(&simulation, "a test");
-    let live = Live {
-        device: Box::new(simulation.device),
-        tracer: Some(Box::new(simulation.tracer)),
-        stepped: simulation.probes,
-        library: Library::bundled().unwrap(),
-        allow_oversubscription: false,
-    };
+    let (live, header) = umtop::run::simulated(sim::open(profile).unwrap(), "a test", Library::bundled().unwrap());
     measure(live, header, members)
 }
 
 /// Runs over host memory, with a flaw or without.
 fn on_host(flaw: Option<Flaw>, members: Vec<Settings>) -> Vec<Run> {
-    let simulation = sim::open("h200").unwrap();
-    let header = umtop::run::simulated_header(&simulation, "a test");
-    let live = Live {
-        device: Box::new(HostDevice::new(header.caps.clone(), flaw)),
-        tracer: None,
-        stepped: Vec::new(),
-        library: Library::bundled().unwrap(),
-        allow_oversubscription: false,
-    };
+    let (live, header) = umtop::run::simulated(sim::open("h200").unwrap(), "a test", Library::bundled().unwrap());
+    let device = Box::new(HostDevice::new(header.caps.clone(), flaw));
+    let live = Live { device, tracer: None, stepped: Vec::new(), ..live };
     measure(live, header, members)
 }
 

@@ -3,7 +3,6 @@
 use crate::device::Device;
 use crate::event::{GpuInfo, Header, Origin, ProbeInfo};
 use crate::probe::{host, uvm};
-use crate::sim::Simulation;
 use std::time::SystemTime;
 
 /// Puts together what is known at the start.
@@ -22,13 +21,6 @@ pub(super) fn header(origin: Origin, gpu: GpuInfo, device: &dyn Device, probes: 
         uvm_params,
         probes,
     }
-}
-
-/// The header of a simulated session; `reason` says why the simulator runs.
-pub fn simulated(simulation: &Simulation, reason: &str) -> Header {
-    let probes = simulation.probes.iter().map(|p| p.info()).collect();
-    let origin = Origin::Simulated { profile: simulation.profile_name.clone(), reason: reason.to_owned() };
-    header(origin, simulation.gpu.clone(), &simulation.device, probes)
 }
 
 fn wall_clock() -> String {

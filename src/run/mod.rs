@@ -9,7 +9,7 @@ mod open;
 mod settings;
 mod workloads;
 
-pub use header::simulated as simulated_header;
+pub use open::simulated;
 
 use crate::cli::{Cli, Command, EXIT_FAILED};
 use std::io;

@@ -1,14 +1,14 @@
 //! Opening a device with its probes: the GPU, or the simulator where there is none or where it is asked for.
 
 use super::Failure;
-use super::header::{header, simulated};
+use super::header::header;
 use crate::cli::{DEFAULT_PROFILE, DeviceArgs, DeviceChoice, EXIT_NO_DEVICE, EXIT_USAGE};
 use crate::clock::Clock;
 use crate::device::cuda::{CudaDevice, GpuChoice};
 use crate::device::{Device, DeviceError, MemoryFree};
 use crate::event::{Body, Can, Event, Header, Level, Notice, Origin, TraceLevel};
 use crate::probe::{Probe, Sampler, Tracer, host, nvml, uvm};
-use crate::sim;
+use crate::sim::{self, Simulation};
 use crate::source::{Live, Sink};
 use crate::units::Stamp;
 use crate::workload::Library;
@@ -37,17 +37,15 @@ pub(super) fn open(args: &DeviceArgs, library: Library, sink: &Sink) -> Result<O
         None => GpuChoice::default(),
     };
     let allow = args.allow_oversubscription;
-    match &args.device {
-        DeviceChoice::Sim(profile) => simulator(profile, "chosen with --device sim", library, allow),
-        DeviceChoice::Cuda => gpu(&choice, library, allow, sink).map_err(|e| Failure::new(EXIT_NO_DEVICE, e)),
-        // Who names a GPU wants that GPU, not a simulation of another.
-        DeviceChoice::Auto if args.gpu.is_some() => {
-            gpu(&choice, library, allow, sink).map_err(|e| Failure::new(EXIT_NO_DEVICE, e))
-        }
-        DeviceChoice::Auto => match gpu(&choice, library.clone(), allow, sink) {
-            Ok(opened) => Ok(opened),
-            Err(error) => simulator(DEFAULT_PROFILE, &error.to_string(), library, allow),
-        },
+    if let DeviceChoice::Sim(profile) = &args.device {
+        return simulator(profile, "chosen with --device sim", library, allow);
+    }
+    // Who names a GPU wants that GPU, not a simulation of another.
+    let required = args.device == DeviceChoice::Cuda || args.gpu.is_some();
+    match gpu(&choice, library.clone(), allow, sink) {
+        Ok(opened) => Ok(opened),
+        Err(error) if required => Err(Failure::new(EXIT_NO_DEVICE, error)),
+        Err(error) => simulator(DEFAULT_PROFILE, &error.to_string(), library, allow),
     }
 }
 
@@ -91,15 +89,24 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
 fn simulator(profile: &str, reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
     let mut simulation = sim::open(profile).map_err(|e| Failure::new(EXIT_USAGE, e))?;
     let free = simulation.device.memory().ok();
-    let header = simulated(&simulation, reason);
+    let (mut live, header) = simulated(simulation, reason, library);
+    live.allow_oversubscription = allow;
+    Ok(Opened { live, header, free, samplers: Samplers::default() })
+}
+
+/// A live source over a simulated machine, with its header; `reason` says why the simulator runs.
+pub fn simulated(simulation: Simulation, reason: &str, library: Library) -> (Live, Header) {
+    let probes = simulation.probes.iter().map(|p| p.info()).collect();
+    let origin = Origin::Simulated { profile: simulation.profile_name, reason: reason.to_owned() };
+    let header = header(origin, simulation.gpu, &simulation.device, probes);
     let live = Live {
         device: Box::new(simulation.device),
         tracer: Some(Box::new(simulation.tracer)),
         stepped: simulation.probes,
         library,
-        allow_oversubscription: allow,
+        allow_oversubscription: false,
     };
-    Ok(Opened { live, header, free, samplers: Samplers::default() })
+    (live, header)
 }
 
 fn warn(sink: &Sink, source: &str, text: String) {

@@ -26,8 +26,8 @@ impl Worker {
         }
     }
 
-    /// Runs the members of one workload. A member that cannot run is said so and left out; the others go on. `false` if nothing can or shall
-    /// come after it.
+    /// Runs the members of one workload. A member that cannot run is said so and left out; the others go on.
+    /// `false` if nothing can or shall come after it.
     fn measure(&mut self, batch: &Batch) -> bool {
         let mut usable = true;
         let mut members: Vec<Option<Member>> = Vec::new();
