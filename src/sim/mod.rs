@@ -19,12 +19,17 @@
 //! lost events, power and clocks.
 
 mod block;
+mod buffer;
+mod copy;
 mod cpu;
 mod device;
+mod front;
 mod gpu;
+mod lanes;
 mod observe;
 mod order;
 mod pages;
+mod params;
 mod prefetch;
 mod profile;
 mod rng;
@@ -46,6 +51,8 @@ pub use profile::names;
 use crate::event::GpuInfo;
 use crate::probe::Probe;
 use device::Shared;
+use params::Params;
+use std::collections::BTreeMap;
 
 /// Why there is no simulation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +73,14 @@ pub enum SimError {
         /// What is wrong with it.
         why: String,
     },
+    /// A parameter of the simulated driver cannot be set so.
+    #[error("--sim-param {text}: {why}")]
+    Parameter {
+        /// As asked for.
+        text: String,
+        /// What is allowed.
+        why: String,
+    },
 }
 
 /// A simulated machine and all of its faces.
@@ -78,26 +93,40 @@ pub struct Simulation {
     pub probes: Vec<Box<dyn Probe>>,
     /// Its card.
     pub gpu: GpuInfo,
-    /// Name of the profile.
+    /// Name of the profile, with the parameters that were set by hand.
     pub profile_name: String,
+    /// The simulated driver's parameters, by the names of the module's.
+    pub params: BTreeMap<String, String>,
 }
 
-/// Opens a simulated machine by the name of a bundled profile ([`names`]).
+/// Opens a simulated machine by the name of a bundled profile ([`names`]), its driver as it is by default.
 ///
 /// # Errors
 /// If there is no such profile.
 pub fn open(profile: &str) -> Result<Simulation, SimError> {
-    Ok(assemble(profile, profile::Profile::bundled(profile)?))
+    open_with(profile, &[])
 }
 
-fn assemble(name: &str, profile: profile::Profile) -> Simulation {
+/// Opens one with some of its driver's parameters set, each as `NAME=VALUE`.
+///
+/// # Errors
+/// If there is no such profile, no such parameter, or no such value of it: one line that says what there is.
+pub fn open_with(profile: &str, set: &[String]) -> Result<Simulation, SimError> {
+    let mut params = Params::default();
+    set.iter().try_for_each(|text| params.set(text))?;
+    let name = [&[profile.to_owned()], set].concat().join(" ");
+    Ok(assemble(&name, profile::Profile::bundled(profile)?, params))
+}
+
+fn assemble(name: &str, profile: profile::Profile, params: Params) -> Simulation {
     let gpu = profile.gpu_info();
-    let world = Shared::new(world::World::new(profile));
+    let world = Shared::new(world::World::new(profile, params));
     Simulation {
         device: SimDevice::new(world.clone()),
         tracer: SimTracer::new(world.clone()),
         probes: vec![Box::new(observe::CardProbe::new(world.clone())), Box::new(observe::UvmProbe::new(world))],
         gpu,
         profile_name: name.to_owned(),
+        params: params.list(),
     }
 }

@@ -1,6 +1,7 @@
 //! Where pages go: first touch, fault, duplication, eviction; and what is refused.
 
 use super::*;
+use crate::sim::side::Side;
 use crate::device::{DeviceError, Recovery, Transfer};
 use crate::event::{Advice, Cause};
 use crate::units::BLOCK;
@@ -91,9 +92,9 @@ fn a_full_card_evicts_what_came_first() {
     assert_eq!(moved(&events, Cause::Eviction, Proc::Cpu), 16 << 20);
     let world = bench.sim.device.world.lock();
     let blocks = &world.ranges[&bench.buffer.id].blocks;
-    let here: Vec<bool> = blocks.iter().map(|b| b.chunk.is_some()).collect();
+    let here: Vec<bool> = blocks.iter().map(|b| b.chunk.get(Side::GPU).is_some()).collect();
     assert_eq!(here, [vec![false; 8], vec![true; 16]].concat());
-    assert_eq!(world.vram_used(), 16 * BLOCK);
+    assert_eq!(world.vram_used(Side::GPU), 16 * BLOCK);
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Bench {
     pub fn cramped(vram_mib: u64, bytes: Bytes) -> Self {
         let mut profile = profile::Profile::bundled("h200").unwrap();
         (profile.gpu.vram_mib, profile.gpu.reserved_mib) = (vram_mib, 0);
-        Self::with(assemble("cramped", profile), MemoryKind::Managed, bytes, TraceLevel::Full)
+        Self::with(assemble("cramped", profile, Params::default()), MemoryKind::Managed, bytes, TraceLevel::Full)
     }
 
     fn with(mut sim: Simulation, kind: MemoryKind, bytes: Bytes, level: TraceLevel) -> Self {

@@ -1,6 +1,7 @@
 //! What holds after any sequence of steps.
 
 use super::*;
+use crate::sim::side::Side;
 use crate::device::Transfer;
 use crate::event::{Advice, Body, Event};
 use crate::units::{Nanos, PAGE};
@@ -77,10 +78,10 @@ fn poll(bench: &mut Bench) -> Vec<Vec<Event>> {
 fn sound(bench: &Bench) -> Result<(), TestCaseError> {
     let world = bench.sim.device.world.lock();
     for (index, block) in world.ranges[&bench.buffer.id].blocks.iter().enumerate() {
-        let wrong = block.fault_in_state(world.ranges[&bench.buffer.id].policy);
+        let wrong = block.fault_in_state(world.topology, world.ranges[&bench.buffer.id].policy);
         prop_assert!(wrong.is_none(), "block {}: {}", index, wrong.unwrap_or_default());
     }
-    prop_assert!(world.vram_used() <= world.vram_total());
+    prop_assert!(world.vram_used(Side::GPU) <= world.vram_total());
     Ok(())
 }
 
