@@ -7,6 +7,12 @@ use super::rng::Rng;
 /// A place that is through.
 const NONE: u32 = u32::MAX;
 
+/// Warps of a thread block.
+const WARPS_PER_BLOCK: usize = 8;
+
+/// Raw entries after which no more need be imagined: far more than a batch and what is left of it hold.
+const ENOUGH: u32 = 6144;
+
 /// A fault in the buffer: one page, asked for by one µTLB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -78,38 +84,45 @@ impl<'a> Front<'a> {
                 queues.push(queue);
             }
         }
-        let mut entries = Vec::new();
-        let (mut raw, mut sent) = (0, 0);
+        let mut arrivals = Arrivals::default();
+        let (mut sent, mut raw, mut at_first) = (0, 0, 0);
+        // Once each page has been asked for, the other warps on it ask too.
+        let most = if self.lanes.shared { WARPS_PER_BLOCK } else { 1 };
         for round in 0.. {
             shuffle(&mut queues, rng);
-            queues.retain(|queue| queue.len() > round);
-            if queues.is_empty() {
+            queues.retain(|queue| queue.len() * most > round);
+            if queues.is_empty() || raw >= ENOUGH {
                 break;
             }
             for queue in &queues {
+                raw += self.send(queue[round % queue.len()], rng, &mut arrivals.entries);
                 sent += 1;
-                self.send(queue[round], rng, &mut entries);
                 if sent <= first {
-                    raw = entries.len();
+                    at_first = arrivals.entries.len();
                 }
             }
         }
         let share = self.arrival.polled_share * (1.0 + 0.15 * rng.swing());
         let late = rng.unit() < self.arrival.late_share;
-        let early = if late { entries.len() } else { ((raw as f64 * share).round() as usize).max(1) };
-        Arrivals { early: early.min(entries.len()), entries }
+        let all = arrivals.entries.len();
+        arrivals.early = if late { all } else { ((at_first as f64 * share).round() as usize).max(1).min(all) };
+        arrivals
     }
 
-    fn send(&self, page: u32, rng: &mut Rng, entries: &mut Vec<Entry>) {
+    /// Sends the entries of one access; says how many raw ones.
+    fn send(&self, page: u32, rng: &mut Rng, entries: &mut Vec<Entry>) -> u32 {
         let requests = if self.lanes.coalesced { self.arrival.requests } else { 1 };
-        if !self.lanes.shared {
-            return entries.push(Entry { page, raw: requests });
+        let twice = self.lanes.shared && rng.unit() < self.arrival.twice_share;
+        let again = self.lanes.shared && rng.unit() < self.arrival.again_share;
+        let raw = if twice { 2 * requests } else { requests };
+        match entries.last_mut().filter(|last| last.page == page) {
+            Some(last) => last.raw += raw,
+            None => entries.push(Entry { page, raw }),
         }
-        let twice = rng.unit() < self.arrival.twice_share;
-        entries.push(Entry { page, raw: if twice { 2 * requests } else { requests } });
-        if rng.unit() < self.arrival.again_share {
+        if again {
             entries.push(Entry { page, raw: requests });
         }
+        raw + if again { requests } else { 0 }
     }
 
     /// The pages that the warps behind one µTLB ask for, as many as it can have outstanding, and how many of them the
@@ -117,7 +130,8 @@ impl<'a> Front<'a> {
     fn queue(&self, tlb: usize, rng: &mut Rng) -> (Vec<u32>, usize) {
         let Arrival { multiprocessors, per_tlb, outstanding, .. } = self.arrival;
         let blocks = self.page.len().div_ceil(self.lanes.per_block);
-        let sms = tlb * per_tlb..((tlb + 1) * per_tlb).min(multiprocessors);
+        // Thread blocks go to one multiprocessor behind each µTLB first, then to the next.
+        let sms = (tlb..multiprocessors).step_by(multiprocessors.div_ceil(per_tlb).max(1));
         let mut warps: Vec<std::ops::Range<usize>> = Vec::new();
         for block in sms.flat_map(|sm| (sm..blocks).step_by(multiprocessors)) {
             let begin = block * self.lanes.per_block;
@@ -126,7 +140,7 @@ impl<'a> Front<'a> {
                 warps.push(begin..end);
             }
         }
-        shuffle(&mut warps, rng);
+        mix(&mut warps, self.arrival.among, rng);
         let mut queue = Vec::new();
         let mut of_first_warp = 0;
         while queue.len() < outstanding && !warps.is_empty() {
@@ -157,6 +171,15 @@ impl<'a> Front<'a> {
         let warp = at..(at + width).min(rest.end);
         rest.start = warp.end;
         Some(warp)
+    }
+}
+
+/// Lets every entry of a list change places with those near to it: each next one is any of the first `among`.
+fn mix<T>(list: &mut [T], among: usize, rng: &mut Rng) {
+    for i in 0..list.len() {
+        let near = among.min(list.len() - i);
+        let other = i + rng.below(near as u64) as usize;
+        list.swap(i, other);
     }
 }
 

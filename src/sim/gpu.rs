@@ -56,36 +56,34 @@ impl World {
     pub fn gpu_faults(&mut self, kernel: Kernel, lanes: &Lanes) {
         let mut front = Front::new(lanes, self.profile.arrival);
         let mut buffer = FaultBuffer::new();
-        let mut upgraded = HashSet::new();
+        let mut stale = HashSet::new();
         let mut idle = 0;
         while idle < STUCK {
             self.expire_pins();
-            self.advance(kernel, &mut front, &upgraded);
+            self.advance(kernel, &mut front, &stale);
             if front.done() && buffer.is_empty() {
                 break;
             }
             let arrivals = if front.done() { Arrivals::default() } else { front.arrivals(&mut self.rng) };
             let batch = buffer.fetch(arrivals, &self.params);
-            let served = self.batch(kernel, &batch, front.done(), &mut upgraded);
+            let served = self.batch(kernel, &batch, front.done(), &mut stale);
             idle = if served.worked { 0 } else { idle + 1 };
             buffer.flush(batch, served.throttled, &self.params);
         }
     }
 
-    fn advance(&mut self, kernel: Kernel, front: &mut Front, upgraded: &HashSet<u32>) {
+    fn advance(&mut self, kernel: Kernel, front: &mut Front, stale: &HashSet<u32>) {
         let Kernel { on, range, access } = kernel;
         let Some(managed) = self.ranges.get(&range) else { return front.finish() };
         let write = access != Access::Read;
-        if upgraded.is_empty() && managed.allows_all(on, write) {
+        if stale.is_empty() && managed.allows_all(on, write) {
             return front.finish();
         }
-        // A page whose mapping was upgraded is met through stale entries of the µTLB for a while.
-        let (rng, stale) = (&mut self.rng, self.profile.arrival.stale_share);
-        front.advance(|page| managed.allows(on, page, write) && (!upgraded.contains(&page) || rng.unit() >= stale));
+        front.advance(|page| managed.allows(on, page, write) && !stale.contains(&page));
     }
 
     /// One batch: fetched, served block by block, replayed. Faults of a kernel that is `over` take none of its time.
-    fn batch(&mut self, kernel: Kernel, batch: &Batch, over: bool, upgraded: &mut HashSet<u32>) -> Outcome {
+    fn batch(&mut self, kernel: Kernel, batch: &Batch, over: bool, stale: &mut HashSet<u32>) -> Outcome {
         self.batch = self.batch.wrapping_add(1);
         let begin = self.now();
         if !over {
@@ -96,7 +94,7 @@ impl World {
             self.spend((wake + cost.batch_us + each) * swing, BUSY);
         }
         let faults = self.report(kernel, batch, begin);
-        self.upgrades(kernel, &faults, upgraded);
+        self.upgrade(kernel, &faults, stale);
         let mut outcome = Outcome::default();
         let mut counted = 0;
         for block in faults.chunk_by(|a, b| a.0 / PER_BLOCK == b.0 / PER_BLOCK) {
@@ -115,11 +113,19 @@ impl World {
         outcome
     }
 
-    /// Takes note of pages that the GPU may read and wants to write.
-    fn upgrades(&self, kernel: Kernel, faults: &[(u32, bool)], upgraded: &mut HashSet<u32>) {
+    /// A page that the GPU could read and now may write is met through stale entries of the µTLB for some more faults.
+    fn upgrade(&mut self, kernel: Kernel, faults: &[(u32, bool)], stale: &mut HashSet<u32>) {
         let Some(managed) = self.ranges.get(&kernel.range) else { return };
-        let only_read = |page| managed.allows(kernel.on, page, false) && !managed.allows(kernel.on, page, true);
-        upgraded.extend(faults.iter().filter(|(page, write)| *write && only_read(*page)).map(|(page, _)| *page));
+        for &(page, _) in faults.iter().filter(|(_, write)| *write) {
+            let once_more = self.rng.unit() < self.profile.arrival.stale_share;
+            if managed.allows(kernel.on, page, true) {
+                if !once_more {
+                    stale.remove(&page);
+                }
+            } else if managed.allows(kernel.on, page, false) && once_more {
+                stale.insert(page);
+            }
+        }
     }
 
     /// Tells of a batch's faults: one record for each raw entry, one count for each fault. Gives its pages in order, each

@@ -149,6 +149,8 @@ pub struct CpuCost {
     pub map_us: f64,
     /// The first write to a page since it was mapped.
     pub first_write_us: f64,
+    /// Allocating a page for data that comes from a GPU.
+    pub alloc_us: f64,
     /// Allocating and zeroing pages.
     pub populate_gb_s: f64,
     /// Writing or checking elements.
@@ -175,13 +177,15 @@ pub struct Arrival {
     pub requests: u32,
     /// µTLBs whose first fault is in the buffer when the driver looks right after a replay.
     pub polled_share: f64,
+    /// Thread blocks behind a µTLB, of those that stand still the oldest, of which any may ask next.
+    pub among: usize,
     /// Batches before which the driver looks so late that all faults are there.
     pub late_share: f64,
     /// Faults on a page of several warps that hold the entries of two of them.
     pub twice_share: f64,
     /// Faults on a page of several warps after which another of them faults there.
     pub again_share: f64,
-    /// Replays after which a page whose mapping was upgraded still faults.
+    /// Faults on a page whose mapping was upgraded after which it faults once more.
     pub stale_share: f64,
 }
 

@@ -148,9 +148,10 @@ impl World {
         let moving = (step.pages() - before) & block.elsewhere(step.to);
         self.unmap(block, step.to, who, moving);
         self.copy(id, block, step.to, &[(moving & step.faulted, Cause::Fault), (moving & step.fetched, Cause::Prefetch)], busy);
+        let loser = self.topology.sides().find(|side| *side != step.to && !block.on.get(*side).resident.is_empty());
         let dropped = self.take_over(id, block, step.to, step.pages(), step.wanted.duplicate, moving);
         self.map(id, block, policy, who, step);
-        self.note_moves(id, block, policy, step, moving, dropped);
+        self.note_moves(id, block, policy, step, moving, (dropped, loser.unwrap_or(step.to)));
     }
 
     /// Time to take pages out of the page tables of where they were.
@@ -176,14 +177,14 @@ impl World {
         policy: Policy,
         step: &Move,
         moving: PageSet,
-        dropped: PageSet,
+        (dropped, dropped_from): (PageSet, Side),
     ) {
         let now = self.now();
         let found = if policy.read_mostly {
             block.thrash.forget(moving);
             // The driver's event names the whole span of the batch's pages, not each page.
             let span = PageSet::range(dropped.span()) & block.on.get(step.to).resident;
-            block.thrash.revoked(&self.params, span, step.to, now)
+            block.thrash.revoked(&self.params, span, dropped_from, now)
         } else if moving.is_empty() {
             PageSet::EMPTY
         } else {
@@ -197,14 +198,19 @@ impl World {
     /// Gives pages memory on a processor.
     pub fn back(&mut self, id: BlockId, block: &mut Block, to: Side, pages: PageSet) {
         if to.is_cpu() {
-            let fresh = (pages - block.host_backed).count() as f64 * PAGE as f64;
+            let fresh = pages - block.host_backed;
+            let empty = (fresh - block.resident()).count();
             block.host_backed |= pages;
-            self.spend(fresh / self.profile.cpu_cost.populate_gb_s / 1e3, Load::default());
+            let cost = self.profile.cpu_cost;
+            let zeroed = (empty as u64 * PAGE) as f64 / cost.populate_gb_s / 1e3;
+            self.spend(zeroed + cost.alloc_us * (fresh.count() - empty) as f64, Load::default());
         } else {
             let fresh = block.chunk.get(to).is_none();
             self.use_chunk(id, block, to);
             if fresh {
-                self.spend(self.profile.gpu_cost.chunk_us, Load { busy: true, ..Load::default() });
+                // What lives nowhere is zeroed; the rest is copied over.
+                let empty = (block.all() - block.resident()).count() as f64 / block.len.max(1) as f64;
+                self.spend(self.profile.gpu_cost.chunk_us * empty, Load { busy: true, ..Load::default() });
             }
         }
     }

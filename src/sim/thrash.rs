@@ -125,15 +125,14 @@ impl BlockThrash {
         found
     }
 
-    /// Takes note that a write took other copies' mappings away over a span of pages of which `writer` has the one left;
-    /// returns the pages that are found to thrash by it.
-    pub fn revoked(&mut self, params: &Params, span: PageSet, writer: Side, now: u64) -> PageSet {
+    /// Takes note that a write took the mappings of `loser` away over a span of pages; returns the pages that are found to thrash by it.
+    pub fn revoked(&mut self, params: &Params, span: PageSet, loser: Side, now: u64) -> PageSet {
         if span.is_empty() || params.thrashing_enable == 0 {
             return PageSet::EMPTY;
         }
         // Both sides of a revocation have just used the block, so the driver watches its pages from now on.
         self.pages.get_or_insert_with(|| Box::new([Page::default(); PAGES]));
-        self.moved(params, span, writer, now)
+        self.moved(params, span, loser, now)
     }
 
     /// What a fault of `who` on a page is to do; `preferred` is the range's preferred location, `lives` where the page is.
