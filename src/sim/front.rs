@@ -140,7 +140,11 @@ impl<'a> Front<'a> {
                 warps.push(begin..end);
             }
         }
-        mix(&mut warps, self.arrival.among, rng);
+        warps.sort_by_key(|warp| self.step[warp.start]);
+        // Thread blocks are launched in order and drift apart later.
+        let progress = warps.first().map_or(0, |warp| self.step[warp.start] as usize);
+        let among = (2 + progress / self.arrival.drift_steps.max(1)).min(self.arrival.among);
+        mix(&mut warps, among, rng);
         let mut queue = Vec::new();
         let mut of_first_warp = 0;
         while queue.len() < outstanding && !warps.is_empty() {

@@ -179,6 +179,8 @@ pub struct Arrival {
     pub polled_share: f64,
     /// Thread blocks behind a µTLB, of those that stand still the oldest, of which any may ask next.
     pub among: usize,
+    /// Pages that a thread block goes through until the order has loosened by one more of them.
+    pub drift_steps: usize,
     /// Batches before which the driver looks so late that all faults are there.
     pub late_share: f64,
     /// Faults on a page of several warps that hold the entries of two of them.
@@ -223,6 +225,7 @@ impl Profile {
         let text = BUNDLED.iter().find(|(n, _)| *n == name).map(|(_, text)| *text);
         let text = text.ok_or_else(|| SimError::Unknown { name: name.to_owned(), bundled: names().join(", ") })?;
         let broken = |why: toml::de::Error| SimError::Broken { name: name.to_owned(), why: why.to_string() };
+        let text = &std::env::var("UMX").ok().and_then(|p| std::fs::read_to_string(p).ok()).unwrap_or(text.to_owned()); // TEMP
         toml::from_str(text).map_err(broken)
     }
 
