@@ -103,10 +103,19 @@ impl<'a> Front<'a> {
             }
         }
         let share = self.arrival.polled_share * (1.0 + 0.15 * rng.swing());
-        let late = rng.unit() < self.arrival.late_share;
+        let drift = self.drift();
+        let late = self.lanes.shared && rng.unit() < self.arrival.late_at_start * (1.0 - drift) + self.arrival.late_share * drift;
         let all = arrivals.entries.len();
         arrivals.early = if late { all } else { ((at_first as f64 * share).round() as usize).max(1).min(all) };
         arrivals
+    }
+
+    /// How far the thread blocks have drifted apart: 0 at the start, 1 once their order is as loose as it gets.
+    fn drift(&self) -> f64 {
+        let Arrival { among, drift_steps, .. } = self.arrival;
+        let steps = self.page.iter().zip(&self.step).filter(|(page, _)| **page != NONE).map(|(_, step)| *step);
+        let progress = f64::from(steps.min().unwrap_or(0));
+        (progress / (drift_steps * among.saturating_sub(2)).max(1) as f64).min(1.0)
     }
 
     /// Sends the entries of one access; says how many raw ones.
@@ -128,7 +137,7 @@ impl<'a> Front<'a> {
     /// The pages that the warps behind one µTLB ask for, as many as it can have outstanding, and how many of them the
     /// first warp asks for.
     fn queue(&self, tlb: usize, rng: &mut Rng) -> (Vec<u32>, usize) {
-        let Arrival { multiprocessors, per_tlb, outstanding, .. } = self.arrival;
+        let Arrival { multiprocessors, per_tlb, outstanding, among, drift_steps, .. } = self.arrival;
         let blocks = self.page.len().div_ceil(self.lanes.per_block);
         // Thread blocks go to one multiprocessor behind each µTLB first, then to the next.
         let sms = (tlb..multiprocessors).step_by(multiprocessors.div_ceil(per_tlb).max(1));
@@ -143,7 +152,7 @@ impl<'a> Front<'a> {
         warps.sort_by_key(|warp| self.step[warp.start]);
         // Thread blocks are launched in order and drift apart later.
         let progress = warps.first().map_or(0, |warp| self.step[warp.start] as usize);
-        let among = (2 + progress / self.arrival.drift_steps.max(1)).min(self.arrival.among);
+        let among = (2 + progress / drift_steps.max(1)).min(among);
         mix(&mut warps, among, rng);
         let mut queue = Vec::new();
         let mut of_first_warp = 0;

@@ -181,6 +181,8 @@ pub struct Arrival {
     pub among: usize,
     /// Pages that a thread block goes through until the order has loosened by one more of them.
     pub drift_steps: usize,
+    /// The same at the start of a kernel as `late_share` is later.
+    pub late_at_start: f64,
     /// Batches before which the driver looks so late that all faults are there.
     pub late_share: f64,
     /// Faults on a page of several warps that hold the entries of two of them.

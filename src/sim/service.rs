@@ -182,8 +182,8 @@ impl World {
         let now = self.now();
         let found = if policy.read_mostly {
             block.thrash.forget(moving);
-            // The driver's event names the whole span of the batch's pages, not each page.
-            let span = PageSet::range(dropped.span()) & block.on.get(step.to).resident;
+            // The driver's event names the whole span of the batch's pages, of which those in one place only are past it.
+            let span = PageSet::range(dropped.span()) & (block.duplicated() | dropped);
             block.thrash.revoked(&self.params, span, dropped_from, now)
         } else if moving.is_empty() {
             PageSet::EMPTY

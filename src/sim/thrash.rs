@@ -100,25 +100,18 @@ impl BlockThrash {
             if page.pinned.is_some_and(|(side, _)| side == to) {
                 continue;
             }
-            let gap = now - page.last;
-            let first = page.last == 0;
-            page.last = now;
-            page.sides.set(to, true);
-            if first {
+            let quiet = page.last != 0 && now - page.last > params.lapse_ns();
+            if quiet && page.thrashes(params) && page.pinned.is_none() {
+                *page = Page { last: now, throttles: page.throttles, ..Page::default() };
+                page.sides.set(to, true);
+                self.thrashing -= PageSet::one(at);
                 continue;
             }
-            if gap <= lapse {
-                let before = page.events;
-                page.events = (page.events + 1).min(MOST_EVENTS);
-                if before != page.events && u64::from(page.events) == params.thrashing_threshold {
-                    found.insert(at);
-                }
-                if page.thrashes(params) {
-                    self.last_thrash = now;
-                }
-            } else if page.thrashes(params) && page.pinned.is_none() {
-                *page = Page { last: now, throttles: page.throttles, ..Page::default() };
-                self.thrashing -= PageSet::one(at);
+            if page.met(params, to, now) {
+                found.insert(at);
+            }
+            if !quiet && page.thrashes(params) {
+                self.last_thrash = now;
             }
         }
         self.thrashing |= found;
@@ -130,9 +123,21 @@ impl BlockThrash {
         if span.is_empty() || params.thrashing_enable == 0 {
             return PageSet::EMPTY;
         }
-        // Both sides of a revocation have just used the block, so the driver watches its pages from now on.
-        self.pages.get_or_insert_with(|| Box::new([Page::default(); PAGES]));
-        self.moved(params, span, loser, now)
+        // Both sides of a revocation have just used the block, so the driver watches its pages from now on. A pause does
+        // not start the count anew: on a real card each page is found to thrash about once between two reads.
+        let pages = self.pages.get_or_insert_with(|| Box::new([Page::default(); PAGES]));
+        self.last = Some((loser, now));
+        let mut found = PageSet::EMPTY;
+        for at in span.iter() {
+            if pages[at].met(params, loser, now) {
+                found.insert(at);
+            }
+        }
+        if !found.is_empty() {
+            self.last_thrash = now;
+        }
+        self.thrashing |= found;
+        found
     }
 
     /// What a fault of `who` on a page is to do; `preferred` is the range's preferred location, `lives` where the page is.
@@ -220,6 +225,16 @@ impl BlockThrash {
 }
 
 impl Page {
+    /// Counts an event; says whether the page thrashes by it.
+    fn met(&mut self, params: &Params, side: Side, now: u64) -> bool {
+        let soon = self.last != 0 && now - self.last <= params.lapse_ns();
+        self.last = now;
+        self.sides.set(side, true);
+        let before = self.events;
+        self.events = (self.events + u8::from(soon)).min(MOST_EVENTS);
+        before != self.events && u64::from(self.events) == params.thrashing_threshold
+    }
+
     fn thrashes(&self, params: &Params) -> bool {
         u64::from(self.events) >= params.thrashing_threshold
     }
