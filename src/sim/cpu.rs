@@ -17,7 +17,9 @@ const STUCK: u32 = 64;
 impl World {
     /// What the loop itself takes, µs.
     pub fn cpu_work_us(&self, touch: &Touch) -> f64 {
-        touch.count as f64 * ELEMENT as f64 / self.profile.cpu_cost.access_gb_s / 1e3
+        let cost = self.profile.cpu_cost;
+        let fits = touch.elements * ELEMENT <= cost.cache_mib << 20;
+        touch.count as f64 * ELEMENT as f64 / if fits { cost.cached_gb_s } else { cost.access_gb_s } / 1e3
     }
 
     /// A loop over a managed range. Its own work goes on between the faults.

@@ -1,22 +1,13 @@
 //! The simulated machine: one virtual world with the faces of a device, a tracer and probes, all on one virtual clock.
 //!
-//! No data is held and no real time passes; what is simulated is where pages live and how long it takes to move them.
+//! No data is held and no real time passes; what is simulated is where pages live and how long it takes to move them, after
+//! the published sources of NVIDIA's UVM driver and a real card's figures. `docs/simulator.md` says how, how near it comes
+//! and what is not modelled.
 //!
-//! **Modelled**, after the published sources of NVIDIA's UVM driver (580) and with a real card's figures (see
-//! `assets/profiles/`): 2 MiB blocks of 4 KiB pages; GPU faults in batches with duplicates, served block by block and
-//! replayed; CPU faults one at a time; the density prefetcher; first touch; the order of rules that chooses where a page
-//! lives; thrashing with throttling, pinning and remote mappings; read duplication; preferred location and accessed-by;
-//! the user's prefetch; eviction of the block that was filled longest ago; the counters and events of the tools device
-//! and what watching at level full costs.
-//!
-//! **Simplified**: which pages fault in a batch, and how often, is drawn from a running front with calibrated numbers, not
-//! from a model of multiprocessors and TLBs. A step meets each page at its first visit only: a kernel that comes back to
-//! pages which were evicted under it does not fault again. CPU and GPU never run at the same time, so pages thrash only
-//! across steps. Costs are constants with a small seeded jitter; caches, DMA mapping and the allocator are not modelled.
-//! Writing read-duplicated pages takes about as long as on the card but gives fewer raw faults and no thrashing.
-//!
-//! **Not modelled**: more than one GPU, coherent machines, access counters, fatal faults, a fault buffer that overflows,
-//! lost events, power and clocks.
+//! A kernel's line: [`lanes`] (which pages its threads meet) → [`front`] (who stands still, whose faults arrive when) →
+//! [`buffer`] (batches, duplicates, flush) → [`gpu`] (the service loop) → [`service`] (one block: decide, fetch around,
+//! [`copy`], map), with [`thrash`] and [`prefetch`] asked on the way. The CPU's faults go from [`cpu`] to [`service`] at
+//! once, the program's own wishes through [`user`].
 
 mod block;
 mod buffer;
@@ -93,7 +84,7 @@ pub struct Simulation {
     pub probes: Vec<Box<dyn Probe>>,
     /// Its card.
     pub gpu: GpuInfo,
-    /// Name of the profile, with the parameters that were set by hand.
+    /// Name of the profile.
     pub profile_name: String,
     /// The simulated driver's parameters, by the names of the module's.
     pub params: BTreeMap<String, String>,
@@ -114,8 +105,7 @@ pub fn open(profile: &str) -> Result<Simulation, SimError> {
 pub fn open_with(profile: &str, set: &[String]) -> Result<Simulation, SimError> {
     let mut params = Params::default();
     set.iter().try_for_each(|text| params.set(text))?;
-    let name = [&[profile.to_owned()], set].concat().join(" ");
-    Ok(assemble(&name, profile::Profile::bundled(profile)?, params))
+    Ok(assemble(profile, profile::Profile::bundled(profile)?, params))
 }
 
 fn assemble(name: &str, profile: profile::Profile, params: Params) -> Simulation {

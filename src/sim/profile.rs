@@ -155,6 +155,10 @@ pub struct CpuCost {
     pub populate_gb_s: f64,
     /// Writing or checking elements.
     pub access_gb_s: f64,
+    /// The same where all of it fits into the caches.
+    pub cached_gb_s: f64,
+    /// What the caches hold, MiB.
+    pub cache_mib: u64,
     /// A block of a user's prefetch besides its bytes.
     pub prefetch_block_us: f64,
     /// A user's prefetch as a whole.
@@ -227,7 +231,6 @@ impl Profile {
         let text = BUNDLED.iter().find(|(n, _)| *n == name).map(|(_, text)| *text);
         let text = text.ok_or_else(|| SimError::Unknown { name: name.to_owned(), bundled: names().join(", ") })?;
         let broken = |why: toml::de::Error| SimError::Broken { name: name.to_owned(), why: why.to_string() };
-        let text = &std::env::var("UMX").ok().and_then(|p| std::fs::read_to_string(p).ok()).unwrap_or(text.to_owned()); // TEMP
         toml::from_str(text).map_err(broken)
     }
 

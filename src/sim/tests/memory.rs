@@ -83,7 +83,7 @@ fn a_preferred_host_keeps_its_pages_and_the_gpu_maps_them() {
 
 #[test]
 fn a_full_card_evicts_what_came_first() {
-    let mut bench = Bench::cramped(32, Bytes::mib(48));
+    let mut bench = Bench::cramped("h200", 32, Bytes::mib(48));
     bench.sweep(Proc::Cpu, Access::Write);
     bench.since();
     bench.sim.device.transfer(bench.buffer, Transfer::Prefetch, GPU).unwrap();
