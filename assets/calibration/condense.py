@@ -29,7 +29,7 @@ def results(folder, name, level):
 
 def spread(values):
     values = sorted(values)
-    return f"[{statistics.median(values):.9g}, {values[0]:.9g}, {values[-1]:.9g}]"
+    return f"[{statistics.median(values):.12g}, {values[0]:.12g}, {values[-1]:.12g}]"
 
 
 def row(name, key, plain, full):
@@ -52,7 +52,7 @@ def row(name, key, plain, full):
             causes.setdefault((way, m["cause"]), []).append((m["bytes"], m["copies"]))
     for (way, cause), seen in causes.items():
         bytes_, copies = (statistics.median(s[i] for s in seen) for i in (0, 1))
-        print(f'{way}_{cause} = [{bytes_:.12g}, {copies:.9g}]')
+        print(f'{way}_{cause} = [{bytes_:.12g}, {copies:.12g}]')
 
 
 def copies(folder, name, workload):
