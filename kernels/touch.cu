@@ -15,7 +15,9 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-enum Access { READ = 0, WRITE = 1, READ_WRITE = 2 };
+// WORK is a read-write with more than one step: its loop keeps the compiler from reading ahead, which a plain read-write
+// over the link depends on.
+enum Access { READ = 0, WRITE = 1, READ_WRITE = 2, WORK = 3 };
 
 struct Step {
     u32 mul, add, work;
@@ -30,7 +32,8 @@ template <int ACCESS>
 __device__ __forceinline__ void touch(u32* data, u64 i, Step step, u32& sum) {
     if (ACCESS == READ) sum += data[i];
     if (ACCESS == WRITE) data[i] = step.mul * (u32)i + step.add;
-    if (ACCESS == READ_WRITE) data[i] = step.of(data[i]);
+    if (ACCESS == READ_WRITE) data[i] = data[i] * step.mul + step.add;
+    if (ACCESS == WORK) data[i] = step.of(data[i]);
 }
 
 // Four elements at once; `i` is a multiple of four.
@@ -46,6 +49,11 @@ __device__ __forceinline__ void touch_four(u32* data, u64 i, Step step, u32& sum
         sum += v.x + v.y + v.z + v.w;
     }
     if (ACCESS == READ_WRITE) {
+        uint4 v = *at;
+        *at = make_uint4(v.x * step.mul + step.add, v.y * step.mul + step.add, v.z * step.mul + step.add,
+                         v.w * step.mul + step.add);
+    }
+    if (ACCESS == WORK) {
         uint4 v = *at;
         for (u32 n = 0; n < step.work; ++n)
             v = make_uint4(v.x * step.mul + step.add, v.y * step.mul + step.add, v.z * step.mul + step.add,
@@ -153,7 +161,9 @@ __device__ __forceinline__ void run(u32* data, u64 first, u64 elements, u64 coun
                                     u32* sum) {
     if (access == READ) deliver(Pattern::template run<READ>(data, first, elements, count, shape, step), sum);
     if (access == WRITE) Pattern::template run<WRITE>(data, first, elements, count, shape, step);
-    if (access == READ_WRITE) Pattern::template run<READ_WRITE>(data, first, elements, count, shape, step);
+    if (access == READ_WRITE && step.work == 1)
+        Pattern::template run<READ_WRITE>(data, first, elements, count, shape, step);
+    if (access == READ_WRITE && step.work != 1) Pattern::template run<WORK>(data, first, elements, count, shape, step);
 }
 
 #define ENTRY(name, Pattern)                                                                                    \
