@@ -232,6 +232,7 @@ impl<'a> Context<'a> {
     pub fn level(&self) -> TraceLevel {
         let told = self.session.uvm.points.last().map(|point| (point.at, point.level));
         let run = self.session.runs.current().map(|run| (run.at, run.start.trace));
+        let run = run.or(self.session.watch.level);
         told.into_iter().chain(run).max_by_key(|(at, _)| *at).map_or(TraceLevel::Off, |(_, level)| level)
     }
 
