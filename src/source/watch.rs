@@ -121,6 +121,7 @@ impl Worker {
     fn watch(&mut self, until: Option<Stamp>) -> WatchEnd {
         let mut looked = None;
         let mut read = Stamp(0);
+        self.introduce();
         self.emit(Body::Watched(Box::new(Watched::Level(self.tracer.level()))));
         loop {
             let now = self.clock.now();

@@ -6,6 +6,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+/// Where sources of libraries lie, C++'s and Rust's standard ones above all.
+const LIBRARIES: [&str; 3] = ["/usr/", "/rustc/", "/opt/"];
+
 /// What a file says of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
@@ -41,12 +44,20 @@ impl Image {
     pub fn at(&self, offset: u64) -> Said {
         let Some(address) = address(&self.segments, offset) else { return Said::default() };
         let mut said = Said::default();
-        // The innermost frame: an inlined function is the one whose line faults.
-        if let Ok(mut frames) = self.loader.find_frames(address)
-            && let Ok(Some(frame)) = frames.next()
-        {
-            said.function = frame.function.and_then(|name| Some(name.demangle().ok()?.into_owned()));
-            said.place = frame.location.and_then(|at| Some(format!("{}:{}", at.file?, at.line?)));
+        if let Ok(mut frames) = self.loader.find_frames(address) {
+            while let Ok(Some(frame)) = frames.next() {
+                let place = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
+                let theirs = place.as_ref().is_some_and(|(file, _)| LIBRARIES.iter().any(|dir| file.starts_with(dir)));
+                // From the innermost outwards: what was inlined from a library's header is asked for by a line of the
+                // program, which is the one that the reader can change. Without one, the innermost stands.
+                if said == Said::default() || !theirs {
+                    said.function = frame.function.and_then(|name| Some(name.demangle().ok()?.into_owned()));
+                    said.place = place.map(|(file, line)| format!("{file}:{line}"));
+                }
+                if !theirs {
+                    break;
+                }
+            }
         }
         if said.function.is_none() {
             let symbol = self.loader.find_symbol(address);

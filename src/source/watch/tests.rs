@@ -86,7 +86,7 @@ fn no_gpus(_: BorrowedFd<'_>) -> Vec<String> {
     vec!["GPU-1".to_owned()]
 }
 
-/// A session over a shell script that sees `$uvm`, `$dir`, and waits for files by `until NAME`.
+/// A session over a shell script that sees `$uvm`, `$dir`, and waits for files by `attend NAME`.
 struct Scene {
     dir: tempfile::TempDir,
     events: Receiver<Event>,
@@ -101,7 +101,7 @@ impl Scene {
         let uvm = dir.path().join("uvm");
         std::fs::write(&uvm, "").unwrap();
         let text = format!(
-            "until() {{ while [ ! -e \"$dir/$1\" ]; do sleep 0.01; done; }}\ndir={}\nuvm=$dir/uvm\n{script}",
+            "attend() {{ while [ ! -e \"$dir/$1\" ]; do sleep 0.01; done; }}\ndir={}\nuvm=$dir/uvm\n{script}",
             dir.path().display()
         );
         let words: Vec<OsString> = ["sh", "-c", &text].map(OsString::from).to_vec();
@@ -163,7 +163,7 @@ fn released(watched: &Watched) -> Option<String> {
 
 #[test]
 fn a_context_is_awaited_watched_and_let_go_when_it_is_closed() {
-    let scene = Scene::play("echo hello; exec 3<$uvm; until close; exec 3<&-; until end; exit 7", 3, false, None);
+    let scene = Scene::play("echo hello; exec 3<$uvm; attend close; exec 3<&-; attend end; exit 7", 3, false, None);
     let (pid, spaces, missed) = scene.next(attached);
     assert_eq!(spaces, 1);
     assert!(missed.is_some(), "a command of ours was not there before us");
@@ -178,7 +178,7 @@ fn a_context_is_awaited_watched_and_let_go_when_it_is_closed() {
 
 #[test]
 fn a_child_of_the_command_is_found() {
-    let scene = Scene::play("(exec 3<$uvm; until end) & wait; exit 0", 0, false, None);
+    let scene = Scene::play("(exec 3<$uvm; attend end) & wait; exit 0", 0, false, None);
     let (pid, ..) = scene.next(attached);
     let subject = scene.done.lock().unwrap().clone();
     assert_eq!(subject, [Done::Added(pid)]);
@@ -190,7 +190,7 @@ fn a_child_of_the_command_is_found() {
 #[test]
 fn another_program_in_its_place_is_waited_for_and_told_of() {
     let scene = Scene::play(
-        "exec 3<$uvm; until go; exec 3<&- sh -c 'while [ ! -e $0/end ]; do sleep 0.01; done' $dir",
+        "exec 3<$uvm; attend go; exec 3<&- sh -c 'while [ ! -e $0/end ]; do sleep 0.01; done' $dir",
         0,
         false,
         None,
@@ -210,7 +210,7 @@ fn another_program_in_its_place_is_waited_for_and_told_of() {
 
 #[test]
 fn what_is_watched_is_let_go_when_the_user_leaves() {
-    let scene = Scene::play("exec 3<$uvm; until end", 0, false, None);
+    let scene = Scene::play("exec 3<$uvm; attend end", 0, false, None);
     scene.next(attached);
     scene.control.send(Control::Trace(TraceLevel::Full)).unwrap();
     let level = |watched: &Watched| match watched {
@@ -228,7 +228,7 @@ fn what_is_watched_is_let_go_when_the_user_leaves() {
 
 #[test]
 fn a_refusal_of_the_driver_is_told_once() {
-    let scene = Scene::play("exec 3<$uvm; until end", 0, true, Some(Stamp(1_200_000_000)));
+    let scene = Scene::play("exec 3<$uvm; attend end", 0, true, Some(Stamp(1_200_000_000)));
     let dir = scene.dir.path().to_owned();
     let events = scene.events.clone();
     let (end, _) = scene.thread.join().unwrap();
