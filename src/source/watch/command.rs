@@ -96,7 +96,7 @@ fn create(asked: Option<&Path>, program: &std::ffi::OsStr) -> Result<(PathBuf, F
         let more = if n == 0 { String::new() } else { format!("-{n}") };
         let path = folder.join(format!("umtop-{program}-{me}{more}.log"));
         // Never over what is there: the folder is everybody's.
-        match OpenOptions::new().write(true).append(true).create_new(true).open(&path) {
+        match OpenOptions::new().append(true).create_new(true).open(&path) {
             Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && n < 100 => n += 1,
             Err(error) => return Err(CommandError::Output { path, error }),
