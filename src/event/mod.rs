@@ -6,6 +6,7 @@ mod caps;
 mod control;
 mod header;
 mod metric;
+mod prediction;
 mod reading;
 mod run;
 mod settings;
@@ -16,9 +17,10 @@ pub use caps::{Can, Caps};
 pub use control::Control;
 pub use header::{GpuInfo, Header, HostInfo, Origin, ProbeInfo};
 pub use metric::{Metric, MetricInfo, MetricKind, Unit};
+pub use prediction::{Figure, Prediction};
 pub use reading::{Reading, Why};
 pub use run::{Check, Moved, Outcome, Pass, Phase, PhaseTime, RunEvent, RunId, RunStart};
-pub use settings::{Advice, MemoryKind, Settings, TraceLevel, UnknownName};
+pub use settings::{AccessPattern, Advice, MemoryKind, Piece, Settings, Shape, TraceLevel, UnknownName};
 pub use uvm::{
     AccessType, BlockActivity, Cause, Counters, CpuSite, EventTotals, Migrated, Proc, RemoteCause, UvmEvents, UvmTick,
     UvmTotals,

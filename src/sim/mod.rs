@@ -24,6 +24,7 @@ mod device;
 mod gpu;
 mod observe;
 mod order;
+mod overlap;
 mod pages;
 mod prefetch;
 mod profile;
