@@ -10,7 +10,7 @@ pub const MAX_TOLD: usize = 32;
 const MAX_COUNTED: usize = 1_024;
 
 /// Faults of a window by process, thread and program counter.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Sites {
     counts: HashMap<(u32, u32, u64), u64>,
     elsewhere: u64,

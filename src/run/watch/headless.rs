@@ -1,8 +1,8 @@
 //! Watching without a terminal: totals at the end.
 
-use super::{asked, open, running, signal};
+use super::{open, running, signal};
 use crate::cli::{BenchFormat, EXIT_FAILED, WatchArgs};
-use crate::event::Control;
+use crate::event::{Body, Control, Event, Level, Notice};
 use crate::report;
 use crate::run::dashboard::QUEUE;
 use crate::run::{Failure, ended_by, print};
@@ -28,6 +28,10 @@ pub fn totals(args: &WatchArgs) -> Result<ExitCode, Failure> {
         sink.record(path).map_err(Failure::failed)?;
     }
     let (opened, header) = open(args, running, &sink)?;
+    if let Some(why) = header.caps.trace.reason() {
+        let notice = Notice { level: Level::Warning, source: "uvm".to_owned(), text: why.to_owned() };
+        sink.send(Event { at: Stamp(0), body: Body::Notice(notice) });
+    }
     let command = match &opened.watch.target {
         Target::Command(command) => Some((command.pid(), command.output().to_owned())),
         Target::Process(_) => None,
@@ -54,10 +58,9 @@ pub fn totals(args: &WatchArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::failed("the worker thread panicked: its message is above"));
     };
     let recorded = sink.stop_recording();
-    let level = asked(args);
     print(&match args.format.unwrap_or(BenchFormat::Table) {
-        BenchFormat::Table => report::watch_table(&session, level),
-        BenchFormat::Json => format!("{:#}\n", report::watch_json(&session, level)),
+        BenchFormat::Table => report::watch_table(&session, args.trace),
+        BenchFormat::Json => format!("{:#}\n", report::watch_json(&session, args.trace)),
     })?;
     if let Some((_, output)) = &command {
         eprintln!("umtop: the command's output is in {}", output.display());

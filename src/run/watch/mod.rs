@@ -8,13 +8,13 @@ use super::dashboard::{QUEUE, code_of, require_terminal, shown, take_terminal, t
 use super::{Failure, header, print};
 use crate::cli::{EXIT_NO_DEVICE, EXIT_USAGE, WatchArgs};
 use crate::clock::Clock;
-use crate::event::{Advice, Body, Can, Caps, Event, Header, Level, MemoryKind, Notice, Settings, TraceLevel};
+use crate::event::{Advice, Can, Caps, Header, MemoryKind, Settings, Shape};
 use crate::probe::process::{Credentials, ProcFs};
 use crate::probe::uvm;
 use crate::source::watch::{Command, Target, Watch, WatchEnd, try_process};
 use crate::source::{Pace, Sink};
 use crate::ui::{ExitReason, Mode, Setup};
-use crate::units::{Bytes, Stamp};
+use crate::units::Bytes;
 use crossbeam_channel::{bounded, unbounded};
 use equip::Equipment;
 use rustix::process::{Pid, Signal, kill_process};
@@ -83,6 +83,7 @@ fn setup(args: &WatchArgs) -> Setup {
             advice: Advice::None,
             size: Bytes(0),
             trace: args.trace,
+            shape: Shape::default(),
         },
         vram_free: None,
         oversubscription: false,
@@ -115,9 +116,6 @@ fn open(args: &WatchArgs, running: Option<Target>, sink: &Sink) -> Result<(Opene
     let clock = Clock::start();
     let proc = ProcFs::default();
     let node = uvm::node_status();
-    if let Err(error) = &node {
-        warn(sink, error.to_string());
-    }
     let caps = caps(match &node {
         Ok(()) => Can::Yes,
         Err(error) => Can::No(error.to_string()),
@@ -165,14 +163,4 @@ fn signal(pid: u32, number: i32) {
         // It may have ended meanwhile.
         let _ = kill_process(pid, signal);
     }
-}
-
-fn warn(sink: &Sink, text: String) {
-    let notice = Notice { level: Level::Warning, source: "uvm".to_owned(), text };
-    sink.send(Event { at: Stamp(0), body: Body::Notice(notice) });
-}
-
-/// The level that a report names: the one asked for.
-fn asked(args: &WatchArgs) -> TraceLevel {
-    args.trace
 }

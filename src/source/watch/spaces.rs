@@ -97,8 +97,10 @@ impl Spaces {
         self.search(subject, now);
         self.let_go(tracer, &mut news);
         let pids: Vec<u32> = self.members.keys().copied().collect();
+        // Files that a process has from its parent are the parent's: what was tried there is not tried again.
+        let mut tried = Vec::new();
         for pid in pids {
-            self.try_files(pid, now, tracer, &mut news);
+            self.try_files(pid, now, tracer, &mut tried, &mut news);
         }
         news
     }
@@ -158,14 +160,22 @@ impl Spaces {
         (!same).then_some("the process has closed it, by another program in its place or by the end of its context")
     }
 
-    fn try_files(&mut self, pid: u32, now: Stamp, tracer: &mut dyn SpaceTracer, news: &mut Vec<News>) {
+    fn try_files(
+        &mut self,
+        pid: u32,
+        now: Stamp,
+        tracer: &mut dyn SpaceTracer,
+        tried: &mut Vec<OwnedFd>,
+        news: &mut Vec<News>,
+    ) {
         let numbers = match self.proc.uvm_fds(pid) {
             Ok(numbers) => numbers,
             Err(error) => return self.refuse(pid, error, news),
         };
         let mut attached = false;
         for number in numbers {
-            if self.watched(pid, number) {
+            let same = |other: &OwnedFd| same_file(other.as_fd(), pid, number) == Some(true);
+            if self.watched(pid, number) || tried.iter().any(same) {
                 continue;
             }
             let Some(member) = self.members.get(&pid) else { return };
@@ -184,7 +194,7 @@ impl Spaces {
                     news.push(News::Attached { found: Found { pid, pids: self.pids(), gpus }, missed });
                     attached = true;
                 }
-                Err(NotAdded::NotYet) => {}
+                Err(NotAdded::NotYet) => tried.push(ours),
                 Err(NotAdded::Failed(why)) => {
                     if self.failures.insert(why.to_string()) {
                         news.push(News::Failed(why));
