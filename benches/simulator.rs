@@ -12,7 +12,8 @@ const SIZE: Bytes = Bytes::mib(1024);
 const ROUNDS: u64 = 5;
 
 fn touch(access: Access, pattern: Pattern, count: u64) -> Touch {
-    Touch { access, pattern, first: 0, elements: SIZE.0 / 4, count, value: Affine { mul: 1, add: 1 }, expect: None }
+    let value = Affine { mul: 1, add: 1 };
+    Touch { access, pattern, first: 0, elements: SIZE.0 / 4, count, value, work: 1, expect: None, addends: None }
 }
 
 /// Sweeps of both sides over 1 GiB at a level; page accesses a second.

@@ -1,4 +1,5 @@
-// Kernels that touch an array of 32-bit elements: one for each pattern, all with the same parameters.
+// Kernels that touch an array of 32-bit elements: one for each pattern, all with the same parameters; then one that computes
+// more, and the sum of two arrays.
 //
 //   data      the buffer's first element; `first` and element values count from here
 //   first     first element of the range
@@ -158,3 +159,39 @@ ENTRY(touch_strided, Strided)
 ENTRY(touch_random, Random)
 ENTRY(touch_one_warp, OneWarp)
 ENTRY(touch_block, Block)
+
+// Read-write in order, `work` times in a row on each element, so that a kernel can take as long as a copy. It is a kernel of
+// its own because the loop keeps the compiler from reading ahead, on which a plain read-write over the link depends.
+extern "C" __global__ void __launch_bounds__(256)
+    work(u32* data, u64 first, u64 count, u32 mul, u32 add, u32 work) {
+    u64 end = first + count;
+    u64 body = min((first + 3) / 4 * 4, end);
+    u64 tail = max(body, end / 4 * 4);
+    auto one = [=](u64 i) {
+        u32 x = data[i];
+        for (u32 n = 0; n < work; ++n) x = x * mul + add;
+        data[i] = x;
+    };
+    for (u64 i = first + thread(); i < body; i += threads()) one(i);
+    for (u64 i = body + 4 * thread(); i < tail; i += 4 * threads()) {
+        uint4* at = (uint4*)(data + i);
+        uint4 v = *at;
+        for (u32 n = 0; n < work; ++n)
+            v = make_uint4(v.x * mul + add, v.y * mul + add, v.z * mul + add, v.w * mul + add);
+        *at = v;
+    }
+    for (u64 i = tail + thread(); i < end; i += threads()) one(i);
+}
+
+// c = a + b, element by element: the first program of every course. All three begin on a multiple of 16 bytes.
+extern "C" __global__ void __launch_bounds__(256) add(u32* c, const u32* a, const u32* b, u64 first, u64 count) {
+    u64 end = first + count;
+    u64 body = min((first + 3) / 4 * 4, end);
+    u64 tail = max(body, end / 4 * 4);
+    for (u64 i = first + thread(); i < body; i += threads()) c[i] = a[i] + b[i];
+    for (u64 i = body + 4 * thread(); i < tail; i += 4 * threads()) {
+        uint4 x = *(const uint4*)(a + i), y = *(const uint4*)(b + i);
+        *(uint4*)(c + i) = make_uint4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+    }
+    for (u64 i = tail + thread(); i < end; i += threads()) c[i] = a[i] + b[i];
+}

@@ -14,7 +14,7 @@ use umtop::workload::{Choice, Library};
 
 const REAL: &str = include_str!("../assets/calibration/h200.toml");
 const PAGE: &str = "docs/simulator.md";
-const PASSES: u32 = 5;
+const PASSES: u32 = 6;
 /// Share by which the simulator may miss a median.
 const WITHIN: f64 = 0.15;
 
@@ -73,7 +73,12 @@ impl Row {
     }
 
     fn choice(&self) -> Choice {
-        Choice { memory: Some(self.memory), prefetch: Some(self.prefetch), advice: Some(self.advice) }
+        Choice {
+            memory: Some(self.memory),
+            prefetch: Some(self.prefetch),
+            advice: Some(self.advice),
+            ..Choice::default()
+        }
     }
 }
 
@@ -177,7 +182,8 @@ fn compare(row: &Row) -> Vec<Pair> {
             let real = row.spread(what)?;
             let sim = median(passes.iter().map(|pass| figure(pass, what)).collect());
             // Phases below 50 µs are a handful of cache misses.
-            let shown = real[0] > if what.ends_with("_us") { 50.0 } else { 0.0 } || (sim > 0.0 && !what.ends_with("_us"));
+            let shown =
+                real[0] > if what.ends_with("_us") { 50.0 } else { 0.0 } || (sim > 0.0 && !what.ends_with("_us"));
             shown.then(|| Pair { row: row.name(), what, real, sim })
         })
         .collect();
@@ -222,7 +228,9 @@ fn number(what: &str, value: f64) -> String {
 }
 
 fn table(pairs: &[Pair]) -> String {
-    let mut text = String::from("| workload | figure | real: median (least–greatest) | simulated | off |\n|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "| workload | figure | real: median (least–greatest) | simulated | off |\n|---|---|---|---|---|\n",
+    );
     let mut last = "";
     for pair in pairs {
         let row = if pair.row == last { "" } else { &pair.row };
@@ -245,7 +253,12 @@ fn sizes(real: &[Copies]) -> (String, Vec<Pair>) {
     let mut text = String::from("| workload | real: up to 4, 16, 64, 256 KiB | simulated |\n|---|---|---|\n");
     let mut pairs = Vec::new();
     for copies in real {
-        let choice = Choice { memory: Some(MemoryKind::Managed), prefetch: Some(false), advice: Some(copies.advice) };
+        let choice = Choice {
+            memory: Some(MemoryKind::Managed),
+            prefetch: Some(false),
+            advice: Some(copies.advice),
+            ..Choice::default()
+        };
         let (_, events) = simulate(&copies.workload, choice, copies.size_bytes, TraceLevel::Full);
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         for event in &events {
@@ -277,7 +290,30 @@ fn section(mark: &str, text: &str) {
         std::fs::write(PAGE, format!("{before}{begin}{text}{end}{after}")).unwrap();
         return;
     }
-    assert!(found == text, "{PAGE} is not what the simulator gives: UMTOP_BLESS=1 cargo test --test simulator writes it");
+    assert!(
+        found == text,
+        "{PAGE} is not what the simulator gives: UMTOP_BLESS=1 cargo test --test simulator writes it"
+    );
+}
+
+fn umtop(args: &[&str]) -> (bool, String) {
+    let out = assert_cmd::Command::cargo_bin("umtop").unwrap().args(args).output().unwrap();
+    (out.status.success(), String::from_utf8(if out.status.success() { out.stdout } else { out.stderr }).unwrap())
+}
+
+#[test]
+fn the_simulated_drivers_parameters_are_set_by_hand_and_the_report_says_so() {
+    let bench = ["bench", "sequential", "--size", "4MiB", "--runs", "1", "--memory", "managed", "--prefetch=off"];
+    let with = |more: &[&str]| umtop(&[&bench, more].concat());
+    let (done, said) = with(&["--device", "sim", "--sim-param", "uvm_perf_prefetch_threshold=75"]);
+    assert!(done && said.contains("uvm_perf_prefetch_threshold=75"), "{said}");
+    for (more, says) in [
+        (&["--device", "sim", "--sim-param", "uvm_perf_treshold=1"][..], "uvm_perf_prefetch_threshold"),
+        (&["--device", "cuda", "--sim-param", "uvm_perf_prefetch_threshold=75"], "--device sim"),
+    ] {
+        let (done, said) = with(more);
+        assert!(!done && said.contains(says) && said.lines().count() == 1, "{said}");
+    }
 }
 
 #[test]

@@ -6,21 +6,26 @@ mod caps;
 mod control;
 mod header;
 mod metric;
+mod prediction;
 mod reading;
 mod run;
 mod settings;
 mod uvm;
+mod watch;
 
 pub use caps::{Can, Caps};
 pub use control::Control;
 pub use header::{GpuInfo, Header, HostInfo, Origin, ProbeInfo};
 pub use metric::{Metric, MetricInfo, MetricKind, Unit};
+pub use prediction::{Figure, Prediction};
 pub use reading::{Reading, Why};
 pub use run::{Check, Moved, Outcome, Pass, Phase, PhaseTime, RunEvent, RunId, RunStart};
-pub use settings::{Advice, MemoryKind, Settings, TraceLevel, UnknownName};
+pub use settings::{AccessPattern, Advice, MemoryKind, Piece, Settings, Shape, TraceLevel, UnknownName};
 pub use uvm::{
-    AccessType, BlockActivity, Cause, Counters, EventTotals, Migrated, Proc, RemoteCause, UvmEvents, UvmTick, UvmTotals,
+    AccessType, BlockActivity, Cause, Counters, CpuSite, EventTotals, Migrated, Proc, RemoteCause, UvmEvents, UvmTick,
+    UvmTotals,
 };
+pub use watch::{SiteName, Subject, Watched};
 
 use crate::units::{Bytes, Nanos, Stamp};
 use serde::{Deserialize, Serialize};
@@ -57,6 +62,8 @@ pub enum Body {
     Run(RunEvent),
     /// A line for the user.
     Notice(Notice),
+    /// Something about the process that is watched.
+    Watched(Box<Watched>),
 }
 
 /// Readings taken together by one probe.

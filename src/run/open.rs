@@ -44,7 +44,8 @@ pub(super) fn open(args: &DeviceArgs, library: Library, sink: &Sink) -> Result<O
     }
     // A parameter that would silently have no effect is a mistake.
     if !args.sim_param.is_empty() {
-        let line = "--sim-param is for the simulated driver: add --device sim, or set the parameter of the nvidia-uvm module";
+        let line =
+            "--sim-param is for the simulated driver: add --device sim, or set the parameter of the nvidia-uvm module";
         return Err(Failure::new(EXIT_USAGE, line));
     }
     // Who names a GPU wants that GPU, not a simulation of another.
@@ -89,20 +90,15 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
     probes.push(host.info());
     let host = Sampler::start("umtop-host", host, clock, sink.emitter()).ok();
     let header = header(Origin::Measured, gpu, &device, probes);
+    let library = fitted(library, free.as_ref());
     let live = Live { device: Box::new(device), tracer, stepped: Vec::new(), library, allow_oversubscription: allow };
     Ok(Opened { live, header, free, samplers: Samplers { _nvml: nvml, _host: host } })
 }
 
-fn simulator(
-    profile: &str,
-    params: &[String],
-    reason: &str,
-    library: Library,
-    allow: bool,
-) -> Result<Opened, Failure> {
+fn simulator(profile: &str, params: &[String], reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
     let mut simulation = sim::open_with(profile, params).map_err(|e| Failure::new(EXIT_USAGE, e))?;
     let free = simulation.device.memory().ok();
-    let (mut live, header) = simulated(simulation, reason, library);
+    let (mut live, header) = simulated(simulation, reason, fitted(library, free.as_ref()));
     live.allow_oversubscription = allow;
     Ok(Opened { live, header, free, samplers: Samplers::default() })
 }
@@ -123,7 +119,15 @@ pub fn simulated(simulation: Simulation, reason: &str, library: Library) -> (Liv
     (live, header)
 }
 
-fn warn(sink: &Sink, source: &str, text: String) {
+/// Footprints that are a share of the GPU's memory, now that it is known.
+fn fitted(mut library: Library, free: Option<&MemoryFree>) -> Library {
+    if let Some(free) = free {
+        library.fit_to(free.vram_total);
+    }
+    library
+}
+
+pub(super) fn warn(sink: &Sink, source: &str, text: String) {
     let notice = Notice { level: Level::Warning, source: source.to_owned(), text };
     sink.send(Event { at: Stamp(0), body: Body::Notice(notice) });
 }

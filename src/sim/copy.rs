@@ -46,7 +46,15 @@ impl World {
     pub fn sources(&self, to: Side) -> Vec<Side> {
         let topology = self.topology;
         let mut sides: Vec<Side> = topology.sides().filter(|side| *side != to).collect();
-        sides.sort_by_key(|side| if side.is_cpu() { 1 } else if topology.peers && !to.is_cpu() { 0 } else { 2 });
+        sides.sort_by_key(|side| {
+            if side.is_cpu() {
+                1
+            } else if topology.peers && !to.is_cpu() {
+                0
+            } else {
+                2
+            }
+        });
         sides
     }
 

@@ -104,7 +104,8 @@ impl<'a> Front<'a> {
         }
         let share = self.arrival.polled_share * (1.0 + 0.15 * rng.swing());
         let drift = self.drift();
-        let late = self.lanes.shared && rng.unit() < self.arrival.late_at_start * (1.0 - drift) + self.arrival.late_share * drift;
+        let late = self.lanes.shared
+            && rng.unit() < self.arrival.late_at_start * (1.0 - drift) + self.arrival.late_share * drift;
         let all = arrivals.entries.len();
         arrivals.early = if late { all } else { ((at_first as f64 * share).round() as usize).max(1).min(all) };
         arrivals

@@ -138,7 +138,7 @@ impl World {
         for fault in &batch.faults {
             // A read-write kernel reads first: a page that it may not even read faults as a read.
             let readable = self.ranges.get(&range).is_some_and(|managed| managed.allows(on, fault.page, false));
-            let write = access == Access::Write || (access == Access::ReadWrite && readable);
+            let write = matches!(access, Access::Write | Access::Add) || (access == Access::ReadWrite && readable);
             pages.push((fault.page, write));
             let (id, within) = place(range, fault.page);
             let record = Record::GpuFault {

@@ -146,7 +146,18 @@ mod tests {
 
     fn lanes(pattern: Pattern, first: u64, elements: u64, count: u64) -> Lanes {
         let value = Affine { mul: 1, add: 0 };
-        Lanes::of(&Touch { access: Access::Read, pattern, first, elements, count, value, expect: None }, 132)
+        let touch = Touch {
+            access: Access::Read,
+            pattern,
+            first,
+            elements,
+            count,
+            value,
+            work: 1,
+            expect: None,
+            addends: None,
+        };
+        Lanes::of(&touch, 132)
     }
 
     /// The pages of a place in the order of its walk.

@@ -4,10 +4,10 @@
 //! the published sources of NVIDIA's UVM driver and a real card's figures. `docs/simulator.md` says how, how near it comes
 //! and what is not modelled.
 //!
-//! A kernel's line: [`lanes`] (which pages its threads meet) → [`front`] (who stands still, whose faults arrive when) →
-//! [`buffer`] (batches, duplicates, flush) → [`gpu`] (the service loop) → [`service`] (one block: decide, fetch around,
-//! [`copy`], map), with [`thrash`] and [`prefetch`] asked on the way. The CPU's faults go from [`cpu`] to [`service`] at
-//! once, the program's own wishes through [`user`].
+//! A kernel's line: `lanes` (which pages its threads meet) → `front` (who stands still, whose faults arrive when) →
+//! `buffer` (batches, duplicates, flush) → `gpu` (the service loop) → `service` (one block: decide, fetch around,
+//! `copy`, map), with `thrash` and `prefetch` asked on the way. The CPU's faults go from `cpu` to `service` at
+//! once, the program's own wishes through `user`.
 
 mod block;
 mod buffer;
@@ -19,6 +19,7 @@ mod gpu;
 mod lanes;
 mod observe;
 mod order;
+mod overlap;
 mod pages;
 mod params;
 mod prefetch;

@@ -107,7 +107,18 @@ mod tests {
 
     fn order(pattern: Pattern, first: u64, elements: u64, count: u64) -> Vec<u32> {
         let value = Affine { mul: 1, add: 0 };
-        Order::of(&Touch { access: Access::Read, pattern, first, elements, count, value, expect: None }).pages
+        let touch = Touch {
+            access: Access::Read,
+            pattern,
+            first,
+            elements,
+            count,
+            value,
+            work: 1,
+            expect: None,
+            addends: None,
+        };
+        Order::of(&touch).pages
     }
 
     #[test]

@@ -111,6 +111,8 @@ pub struct GpuCost {
     pub remote_latency_us: f64,
     /// Access to resident memory.
     pub resident_gb_s: f64,
+    /// Arithmetic of a kernel that does a lot of it: 32-bit multiply-adds, 10⁹ a second.
+    pub giga_ops_per_s: f64,
     /// An interrupt that wakes the driver.
     pub wake_us: f64,
     /// A batch of faults, whatever is in it.

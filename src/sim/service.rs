@@ -77,13 +77,7 @@ impl World {
         Served { worked: asked > 0, wait }
     }
 
-    fn decide(
-        &mut self,
-        id: BlockId,
-        block: &mut Block,
-        who: Side,
-        faults: &[(usize, bool)],
-    ) -> (Wanted, Option<u64>) {
+    fn decide(&mut self, id: BlockId, block: &mut Block, who: Side, faults: &[(usize, bool)]) -> (Wanted, Option<u64>) {
         let policy = self.policy(id);
         let (mut wanted, mut wait) = (Wanted::default(), None);
         for &(page, wants_write) in faults {
@@ -147,7 +141,13 @@ impl World {
         self.back(id, block, step.to, step.pages());
         let moving = (step.pages() - before) & block.elsewhere(step.to);
         self.unmap(block, step.to, who, moving);
-        self.copy(id, block, step.to, &[(moving & step.faulted, Cause::Fault), (moving & step.fetched, Cause::Prefetch)], busy);
+        self.copy(
+            id,
+            block,
+            step.to,
+            &[(moving & step.faulted, Cause::Fault), (moving & step.fetched, Cause::Prefetch)],
+            busy,
+        );
         let loser = self.topology.sides().find(|side| *side != step.to && !block.on.get(*side).resident.is_empty());
         let dropped = self.take_over(id, block, step.to, step.pages(), step.wanted.duplicate, moving);
         self.map(id, block, policy, who, step);
@@ -266,8 +266,7 @@ impl World {
     fn map(&mut self, id: BlockId, block: &mut Block, policy: Policy, who: Side, step: &Move) {
         let pages = step.pages();
         // A read-mostly page stays read-only until it is written, so that it can be duplicated.
-        let writable =
-            (if policy.read_mostly { step.wanted.write & step.faulted } else { pages }) - block.duplicated();
+        let writable = (if policy.read_mostly { step.wanted.write & step.faulted } else { pages }) - block.duplicated();
         let reached = self.topology.reaches(who, step.to);
         let thrashing = step.wanted.pinned & pages;
         let topology = self.topology;

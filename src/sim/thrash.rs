@@ -147,8 +147,7 @@ impl BlockThrash {
         if params.thrashing_enable == 0 || !pages[at].thrashes(params) {
             return Answer::NONE;
         }
-        let quiet =
-            now - self.last_thrash > params.epoch_ns() && u64::from(self.resets) < params.thrashing_max_resets;
+        let quiet = now - self.last_thrash > params.epoch_ns() && u64::from(self.resets) < params.thrashing_max_resets;
         if quiet && pages.iter().all(|p| p.pinned.is_none()) {
             self.pages = None;
             self.thrashing = PageSet::EMPTY;

@@ -6,9 +6,9 @@ use super::pages::PageSet;
 use super::side::{Side, Topology};
 use super::windows::Load;
 use super::world::{BlockId, World};
+use crate::device::{ELEMENT, Part};
 use crate::event::{Advice, Cause};
-use crate::units::BLOCK;
-use std::ops::Range;
+use crate::units::{BLOCK, PAGE};
 
 impl World {
     fn ids(&self, range: u32) -> Vec<BlockId> {
@@ -16,15 +16,27 @@ impl World {
         (0..blocks).map(|index| BlockId { range, index }).collect()
     }
 
-    /// Moves the pages of a byte range of a managed range to a processor, block by block, without the density tree.
-    pub fn prefetch(&mut self, range: u32, bytes: Range<u64>, to: Side) {
+    /// The blocks that a part of a range meets, each with the pages of it.
+    fn blocks_of(&self, range: u32, part: Part) -> Vec<(BlockId, PageSet)> {
+        let (begin, end) = (part.first * ELEMENT, (part.first + part.elements) * ELEMENT);
+        let blocks = self.ranges.get(&range).map_or(0, |r| r.blocks.len());
+        let of = |index: usize| {
+            let base = index as u64 * BLOCK;
+            let from = begin.saturating_sub(base) / PAGE;
+            let to = end.saturating_sub(base).min(BLOCK).div_ceil(PAGE);
+            (BlockId { range, index }, PageSet::range(from as usize..to as usize))
+        };
+        let first = (begin / BLOCK) as usize;
+        let last = (end.div_ceil(BLOCK) as usize).min(blocks);
+        (first..last).map(of).collect()
+    }
+
+    /// Moves the pages of a part of a range to a processor, block by block, without the density tree.
+    pub fn prefetch(&mut self, range: u32, part: Part, to: Side) {
         self.expire_pins();
         self.spend(self.profile.cpu_cost.prefetch_us, Load::default());
-        for id in self.ids(range) {
-            let pages = within(&bytes, id);
-            if !pages.is_empty() {
-                self.prefetch_block(id, pages, to);
-            }
+        for (id, pages) in self.blocks_of(range, part) {
+            self.prefetch_block(id, pages, to);
         }
     }
 
@@ -114,14 +126,6 @@ impl World {
             }
         }
     }
-}
-
-/// The pages of a block that lie in a byte range of the buffer; a page that is touched in part is within.
-fn within(bytes: &Range<u64>, id: BlockId) -> PageSet {
-    let begin = id.index as u64 * BLOCK;
-    let page = |at: u64| (at.clamp(begin, begin + BLOCK) - begin) / crate::units::PAGE;
-    let last = bytes.end.div_ceil(crate::units::PAGE) * crate::units::PAGE;
-    PageSet::range(page(bytes.start) as usize..page(last) as usize)
 }
 
 impl Block {

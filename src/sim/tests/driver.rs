@@ -52,11 +52,16 @@ fn prefetch_names_a_gpu_and_one_that_is_not_there_is_refused() {
     let mut bench = Bench::set("h200-x2", &[], Bytes::mib(4));
     bench.sweep(Proc::Cpu, Access::Write);
     bench.since();
-    bench.sim.device.transfer(bench.buffer, Transfer::Prefetch, SECOND).unwrap();
+    bench.sim.device.transfer(bench.buffer, bench.buffer.whole(), Transfer::Prefetch, SECOND).unwrap();
     let (_, events) = bench.since();
     assert_eq!(moved(&events, Proc::Cpu, SECOND), 4 << 20);
     assert!(events.migrated.iter().flatten().all(|m| m.cause == Cause::User && m.copies == 2));
-    let error = bench.sim.device.transfer(bench.buffer, Transfer::Prefetch, Proc::Gpu(2)).unwrap_err().to_string();
+    let error = bench
+        .sim
+        .device
+        .transfer(bench.buffer, bench.buffer.whole(), Transfer::Prefetch, Proc::Gpu(2))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("2 GPU"), "{error}");
 }
 

@@ -2,12 +2,13 @@
 
 mod screens;
 mod updates;
+mod watch;
 
 use super::*;
 use crate::event::{
     Advice, Body, Can, Caps, Cause, Counters, Event, EventTotals, GpuInfo, Header, HostInfo, Level, MemoryKind, Metric,
     Migrated, Notice, Origin, Outcome, Pass, Phase, PhaseTime, Proc, Range, Reading, RunEvent, RunId, RunStart, Sample,
-    Settings, TraceLevel, UvmEvents, UvmTick, UvmTotals,
+    Settings, Shape, TraceLevel, UvmEvents, UvmTick, UvmTotals,
 };
 use crate::units::{Bytes, Nanos, Stamp};
 use ratatui::backend::TestBackend;
@@ -23,6 +24,7 @@ fn settings() -> Settings {
         advice: Advice::None,
         size: Bytes::mib(256),
         trace: TraceLevel::Full,
+        shape: Shape::default(),
     }
 }
 
@@ -106,7 +108,10 @@ fn at(ms: u64, body: Body) -> Event {
 fn started(ms: u64, run: u32, settings: Settings) -> Event {
     let trace = settings.trace;
     let timed = vec![Phase::MoveToGpu, Phase::Kernel];
-    at(ms, Body::Run(RunEvent::Started(RunStart { run: RunId(run), settings, trace, timed, expected: None })))
+    at(
+        ms,
+        Body::Run(RunEvent::Started(RunStart { run: RunId(run), settings, trace, timed, label: None, expected: None })),
+    )
 }
 
 fn pass(ms: u64, run: u32, index: u32, kernel_ms: f64) -> Event {
