@@ -97,6 +97,7 @@ impl NvmlProbe {
             method: "NVML memory, utilisation, power, clock, link".to_owned(),
             period: gauges::PERIOD,
             note: String::new(),
+            cost: "10 µs a value".to_owned(),
         };
         let pcie = match &self.facts.pcie {
             Ok(source) => source.info(),
@@ -105,6 +106,7 @@ impl NvmlProbe {
                 method: "none works".to_owned(),
                 period: Nanos(0),
                 note: why.to_string(),
+                cost: String::new(),
             },
         };
         vec![gauges, pcie]

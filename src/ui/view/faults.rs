@@ -39,7 +39,7 @@ fn details(cx: &Context) -> Vec<Line<'static>> {
         number(cx.uvm_now(|point: &UvmPoint| point.per_second(of(point.events.as_ref()?))))
     };
     let latency = cx.uvm_now(|point: &UvmPoint| Some(point.events.as_ref()?.batch_latency_p50? as f64));
-    let thrash = cx.session.uvm.thrashing;
+    let thrash = cx.session.uvm.total.thrashing;
     vec![
         cx.figure(Role::Dim, "batches", &per_second(|events| events.batches)),
         cx.figure(Role::Dim, "batch p50", &latency.map_or_else(|| "-".to_owned(), |ns| Nanos(ns as u64).to_string())),
