@@ -103,6 +103,9 @@ pub struct Dashboard {
     /// Record everything to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Colours and characters [default: what the terminal can do]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<ThemeChoice>,
 }
 
 /// Playing a recording.
@@ -113,6 +116,24 @@ pub struct ReplayArgs {
     /// Times real time
     #[arg(long, value_name = "X", default_value = "1", value_parser = speed)]
     pub speed: f64,
+    /// Colours and characters [default: what the terminal can do]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<ThemeChoice>,
+}
+
+/// Colours and characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ThemeChoice {
+    /// For a dark background
+    Dark,
+    /// For a light background
+    Light,
+    /// Told apart with the usual kinds of colour blindness
+    ColourBlind,
+    /// No colour
+    Mono,
+    /// ASCII characters only
+    Ascii,
 }
 
 /// Measuring.

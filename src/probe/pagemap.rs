@@ -166,8 +166,8 @@ impl Watched {
         let pages = (to - from).div_ceil(PAGE) as usize;
         let wanted = &mut entries[..pages * ENTRY as usize];
         pagemap.read_exact_at(wanted, from / PAGE * ENTRY)?;
-        let present = |entry: &&[u8]| entry.try_into().map(u64::from_le_bytes).is_ok_and(|e| e & PRESENT != 0);
-        Ok(wanted.chunks_exact(ENTRY as usize).filter(present).count() as u16)
+        let (wanted, _) = wanted.as_chunks::<{ ENTRY as usize }>();
+        Ok(wanted.iter().filter(|entry| u64::from_le_bytes(**entry) & PRESENT != 0).count() as u16)
     }
 }
 

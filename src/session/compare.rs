@@ -62,7 +62,8 @@ fn no_pass(what: &str, run: &Run) -> String {
     format!("{what} {} has no pass that counts yet", run.start.run)
 }
 
-fn comparable(baseline: &Run, other: &Run) -> Result<(), String> {
+/// Whether a comparison means anything; the error says why not.
+pub fn comparable(baseline: &Run, other: &Run) -> Result<(), String> {
     let (a, b) = (&baseline.start, &other.start);
     if a.run == b.run {
         return Err("this is the baseline: choose another run".to_owned());
@@ -80,7 +81,9 @@ fn comparable(baseline: &Run, other: &Run) -> Result<(), String> {
         return Err("different phases are timed".to_owned());
     }
     if (a.trace == TraceLevel::Full) != (b.trace == TraceLevel::Full) {
-        return Err("only one is traced at level full, which slows faults down: it would be a comparison of levels".into());
+        return Err(
+            "only one is traced at level full, which slows faults down: it would be a comparison of levels".into()
+        );
     }
     for (what, run) in [("the baseline", baseline), ("the run", other)] {
         if run.counted().next().is_none() {

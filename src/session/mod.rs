@@ -13,7 +13,7 @@ mod story;
 mod tally;
 mod uvm;
 
-pub use compare::{Comparison, Measure, compare};
+pub use compare::{Comparison, Measure, comparable, compare};
 pub use facts::{CounterMeans, EventMeans, Facts, Migration};
 pub use insight::{Insight, Rule, insights};
 pub use link::{LinkCeiling, link_ceiling};

@@ -45,7 +45,7 @@ impl Distribution {
         let mut bins = Vec::new();
         let mut low = edge(*least);
         loop {
-            let last = low.saturating_mul(2).saturating_sub(1).max(low);
+            let last = low + low.saturating_sub(1);
             bins.push((low, self.0.range(low..=last).map(|(_, count)| count).sum()));
             if low >= edge(*most) {
                 return bins;

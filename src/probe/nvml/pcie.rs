@@ -54,9 +54,11 @@ impl PcieSource {
     /// Method and limits, for people.
     pub fn info(self) -> ProbeInfo {
         let (method, note, cost) = match self {
-            PcieSource::Gpm => {
-                ("GPM metrics 20/21, pairs 100 ms apart", "means over 100 ms; silence takes 500 ms to be sure of", "1.4 ms a pair")
-            }
+            PcieSource::Gpm => (
+                "GPM metrics 20/21, pairs 100 ms apart",
+                "means over 100 ms; silence takes 500 ms to be sure of",
+                "1.4 ms a pair",
+            ),
             PcieSource::Counters => {
                 ("fields 197/198, differences every 10 ms", "means over 100 ms; protocol included, about 8 %", "0.4 ms")
             }

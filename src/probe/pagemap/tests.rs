@@ -11,7 +11,7 @@ struct Memory {
 impl Memory {
     fn new(pages: u64) -> Self {
         // Large enough for the allocator to map it afresh, so that no page of it is present.
-        let mut bytes = Vec::with_capacity(((pages + 1) * PAGE) as usize);
+        let mut bytes: Vec<u8> = Vec::with_capacity(((pages + 1) * PAGE) as usize);
         let first = bytes.as_ptr().align_offset(PAGE as usize);
         bytes.resize(first, 0);
         Self { bytes, first }

@@ -17,7 +17,7 @@ mod window;
 
 pub use error::UvmError;
 pub use fold::TickFold;
-pub use params::{meaning, module_parameters};
+pub use params::module_parameters;
 pub use record::Record;
 pub use thread::{UvmTracer, attach, attach_to};
 pub use tracker::{node_status, own_uvm_fds};

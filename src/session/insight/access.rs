@@ -63,8 +63,10 @@ pub(super) fn read_mostly_written(seen: &Seen) -> Option<Insight> {
     if !seen.managed() || seen.advice() != Advice::ReadMostly || broken == 0 {
         return None;
     }
-    let mut evidence =
-        vec![("duplicates dropped, run", count(broken as f64)), ("duplicates made, run", count(seen.tally.read_duplicates as f64))];
+    let mut evidence = vec![
+        ("duplicates dropped, run", count(broken as f64)),
+        ("duplicates made, run", count(seen.tally.read_duplicates as f64)),
+    ];
     evidence.extend(seen.facts.counters.map(|c| ("CPU faults", number(c.cpu_faults))));
     evidence.extend(seen.facts.counters.map(|c| ("GPU faults", number(c.gpu_faults))));
     evidence.extend(seen.facts.phase(Phase::CpuWrite).map(|ns| ("CPU write", time(ns))));
@@ -92,14 +94,18 @@ pub(super) fn zero_copy(seen: &Seen) -> Option<Insight> {
         });
     }
     let counters = seen.facts.counters.filter(|c| seen.managed() && c.htod == 0.0 && c.gpu_faults == 0.0)?;
-    let remote: u64 = seen.tally.remote.iter().filter(|(cause, _)| **cause != RemoteCause::Thrashing).map(|(_, n)| n).sum();
+    let remote: u64 =
+        seen.tally.remote.iter().filter(|(cause, _)| **cause != RemoteCause::Thrashing).map(|(_, n)| n).sum();
     if remote == 0 {
         return None;
     }
     let causes = seen.tally.remote.iter().map(|(cause, n)| format!("{n} by {}", name(*cause)));
     Some(Insight {
         rule: Rule::ZeroCopy,
-        sentence: format!("Nothing migrates: the GPU maps host memory and works over the link, {} a pass", time(kernel)),
+        sentence: format!(
+            "Nothing migrates: the GPU maps host memory and works over the link, {} a pass",
+            time(kernel)
+        ),
         evidence: vec![
             ("remote maps, run", causes.collect::<Vec<_>>().join(", ")),
             ("moved to the GPU", bytes(counters.htod)),

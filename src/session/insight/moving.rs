@@ -172,7 +172,11 @@ pub(super) fn small_copies(seen: &Seen) -> Option<Insight> {
             bytes(moved / copies),
             Bytes(median)
         ),
-        evidence: vec![("copies", number(copies)), ("moved both ways", bytes(moved)), ("median copy of the run", Bytes(median).to_string())],
+        evidence: vec![
+            ("copies", number(copies)),
+            ("moved both ways", bytes(moved)),
+            ("median copy of the run", Bytes(median).to_string()),
+        ],
         suggestion: "touch pages in order and densely, or prefetch: whole 2 MiB blocks move in one copy",
     })
 }

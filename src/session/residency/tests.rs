@@ -20,10 +20,9 @@ fn window(ms: u64, level: TraceLevel, blocks: Vec<BlockActivity>) -> (u64, Body)
 }
 
 fn tick(ms: u64, level: TraceLevel, events: UvmEvents) -> (u64, Body) {
-    let moved: u32 = events.blocks.iter().map(|b| b.to_gpu_pages + b.to_cpu_pages).sum();
-    let counters = Counters { bytes_htod: u64::from(moved) * PAGE, ..Counters::default() };
-    let tick =
-        UvmTick { window: Nanos::millis(10), level, counters: Some(counters), events: Some(Box::new(events)) };
+    let moved: u64 = events.blocks.iter().map(|b| u64::from(b.to_gpu_pages) + u64::from(b.to_cpu_pages)).sum();
+    let counters = Counters { bytes_htod: moved * PAGE, ..Counters::default() };
+    let tick = UvmTick { window: Nanos::millis(10), level, counters: Some(counters), events: Some(Box::new(events)) };
     (ms, Body::Uvm(Box::new(tick)))
 }
 

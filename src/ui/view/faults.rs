@@ -27,10 +27,12 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     if level >= TraceLevel::Faults {
         parts.extend(details(cx));
     }
+    parts.extend(cx.peak_and_mean(&gpu, &count));
     cx.rule(rule, cx.corners(false), title, &parts, buf);
+    let ceiling = cx.model.estimates().ghost.as_ref().and_then(|ghost| ghost.gpu_faults);
     let curves = vec![(Role::Gpu, cx.uvm(gpu)), (Role::Cpu, cx.uvm(cpu))];
     let label = |value: f64| format!("{}/s", count(value).replace(' ', "").replace(".00", "").replace(".0", ""));
-    cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 100.0, ceiling: None, label: &label }, buf);
+    cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 100.0, ceiling, label: &label }, buf);
 }
 
 /// What only the event queue tells.
