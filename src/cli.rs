@@ -1,5 +1,9 @@
 //! The command line: types only, no action.
 
+mod shape;
+
+pub use shape::{ShapeArgs, ShapesArgs};
+
 use crate::event::{Advice, MemoryKind, TraceLevel};
 use crate::units::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -100,6 +104,9 @@ pub struct Dashboard {
     /// How closely the driver is watched: off, counters, faults, full
     #[arg(long, value_name = "LEVEL", default_value = "faults")]
     pub trace: TraceLevel,
+    /// The shape of a pass.
+    #[command(flatten)]
+    pub shape: ShapeArgs,
     /// Record everything to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -165,6 +172,9 @@ pub struct BenchArgs {
     /// Trace levels to compare
     #[arg(long, value_name = "LEVEL,…", value_delimiter = ',', default_value = "faults")]
     pub trace: Vec<TraceLevel>,
+    /// The shapes of a pass to compare.
+    #[command(flatten)]
+    pub shapes: ShapesArgs,
     /// Output
     #[arg(long, value_enum, default_value = "table")]
     pub format: BenchFormat,

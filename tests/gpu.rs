@@ -5,7 +5,7 @@
 use std::sync::{Mutex, MutexGuard};
 use umtop::clock::Clock;
 use umtop::device::cuda::{CudaDevice, GpuChoice, survey};
-use umtop::device::{Access, Affine, Buffer, Device, DeviceError, Expect, Pattern, Touch, Touched, Transfer};
+use umtop::device::{Access, Affine, Buffer, Device, DeviceError, Expect, Op, Part, Pattern, Touch, Touched, Transfer};
 use umtop::event::{Advice, Check, MemoryKind, Proc};
 use umtop::units::{Bytes, bytes_per_second, gb_per_s};
 
@@ -32,7 +32,7 @@ fn patterns() -> [Pattern; 5] {
 
 fn whole(buffer: Buffer, access: Access, pattern: Pattern, value: Affine) -> Touch {
     let elements = buffer.bytes.0 / 4;
-    Touch { access, pattern, first: 0, elements, count: elements, value, expect: None }
+    Touch { access, pattern, first: 0, elements, count: elements, value, work: 1, expect: None, addends: None }
 }
 
 fn expecting(touch: Touch, touched: Affine, count: u64) -> Touch {
@@ -46,7 +46,7 @@ fn two_parts(kind: MemoryKind) -> bool {
 /// Copies to a side, for the kinds of memory that need it.
 fn bring(device: &mut CudaDevice, buffer: Buffer, to: Proc) {
     if two_parts(buffer.kind) {
-        device.transfer(buffer, Transfer::Copy, to).unwrap();
+        device.transfer(buffer, buffer.whole(), Transfer::Copy, to).unwrap();
     }
 }
 
@@ -125,14 +125,17 @@ fn hints_are_taken_and_taken_back_and_change_no_value() {
     let read = whole(buffer, Access::Read, Pattern::Sequential, OLD);
     if let Some(why) = device.caps().prefetch.reason() {
         println!("no hints here: {why}");
-        assert!(matches!(device.transfer(buffer, Transfer::Prefetch, GPU), Err(DeviceError::Misuse(_))));
+        assert!(matches!(
+            device.transfer(buffer, buffer.whole(), Transfer::Prefetch, GPU),
+            Err(DeviceError::Misuse(_))
+        ));
         return;
     }
     touch(&mut device, buffer, Proc::Cpu, &whole(buffer, Access::Write, Pattern::Sequential, OLD));
     for &advice in Advice::ALL {
         device.advise(buffer, advice, true).unwrap();
         for to in [GPU, Proc::Cpu] {
-            let span = device.transfer(buffer, Transfer::Prefetch, to).unwrap();
+            let span = device.transfer(buffer, buffer.whole(), Transfer::Prefetch, to).unwrap();
             let check = touch(&mut device, buffer, to, &expecting(read, OLD, all)).check;
             assert_eq!(check, Some(Check { elements: all, wrong: 0 }), "{advice} {to}");
             println!("advice {advice}: prefetch of {} to {to} took {}", buffer.bytes, span.host());
@@ -141,8 +144,103 @@ fn hints_are_taken_and_taken_back_and_change_no_value() {
     }
     let pinned = device.alloc(MemoryKind::Explicit, Bytes::mib(1)).unwrap();
     assert!(matches!(device.advise(pinned, Advice::ReadMostly, true), Err(DeviceError::Misuse(_))));
-    assert!(matches!(device.transfer(pinned, Transfer::Prefetch, GPU), Err(DeviceError::Misuse(_))));
-    assert!(matches!(device.transfer(buffer, Transfer::Copy, GPU), Err(DeviceError::Misuse(_))));
+    assert!(matches!(device.transfer(pinned, pinned.whole(), Transfer::Prefetch, GPU), Err(DeviceError::Misuse(_))));
+    assert!(matches!(device.transfer(buffer, buffer.whole(), Transfer::Copy, GPU), Err(DeviceError::Misuse(_))));
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn a_sum_and_work_are_right_over_every_kind_of_memory() {
+    let (_turn, mut device) = open();
+    for &kind in MemoryKind::ALL {
+        let [a, b, c] = [1, 2, 3].map(|_| device.alloc(kind, Bytes::mib(4)).unwrap());
+        let all = a.elements();
+        for (buffer, value) in [(a, OLD), (b, STEP)] {
+            touch(&mut device, buffer, Proc::Cpu, &whole(buffer, Access::Write, Pattern::Sequential, value));
+            bring(&mut device, buffer, GPU);
+        }
+        let sum = Touch { addends: Some([a, b]), ..whole(c, Access::Add, Pattern::Sequential, OLD) };
+        touch(&mut device, c, GPU, &sum);
+        let worked = Touch { work: 37, ..whole(c, Access::ReadWrite, Pattern::Sequential, STEP) };
+        touch(&mut device, c, GPU, &worked);
+        bring(&mut device, c, Proc::Cpu);
+        let value = OLD.plus(STEP).then(STEP.repeated(37));
+        let read = expecting(whole(c, Access::Read, Pattern::Sequential, OLD), value, all);
+        let check = touch(&mut device, c, Proc::Cpu, &read).check;
+        assert_eq!(check, Some(Check { elements: all, wrong: 0 }), "{kind}");
+        let alone = Touch { addends: None, ..sum };
+        assert!(matches!(device.touch(c, GPU, &alone), Err(DeviceError::Misuse(_))));
+        assert!(matches!(device.touch(c, Proc::Cpu, &sum), Err(DeviceError::Misuse(_))));
+        [a, b, c].into_iter().for_each(|buffer| device.free(buffer).unwrap());
+    }
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn lanes_that_run_at_the_same_time_leave_what_they_should() {
+    let (_turn, mut device) = open();
+    for kind in [MemoryKind::Explicit, MemoryKind::Pageable, MemoryKind::Managed] {
+        let how = if kind == MemoryKind::Managed { Transfer::Prefetch } else { Transfer::Copy };
+        let (buffer, other) = (device.alloc(kind, Bytes::mib(64)).unwrap(), device.alloc(kind, Bytes::mib(8)).unwrap());
+        touch(&mut device, buffer, Proc::Cpu, &whole(buffer, Access::Write, Pattern::Sequential, OLD));
+        let mut lanes = vec![Vec::new(), Vec::new()];
+        let elements = buffer.elements() / 16;
+        for piece in 0..16 {
+            let part = Part { first: piece * elements, elements };
+            let change = Touch {
+                first: part.first,
+                elements,
+                count: elements,
+                ..whole(buffer, Access::ReadWrite, Pattern::Sequential, STEP)
+            };
+            let lane = &mut lanes[piece as usize % 2];
+            lane.push(Op::Transfer { buffer, part, how, to: GPU });
+            lane.push(Op::Touch { buffer, on: GPU, touch: change });
+        }
+        let write = whole(other, Access::Write, Pattern::Sequential, STEP);
+        let read = expecting(whole(other, Access::Read, Pattern::Sequential, OLD), STEP, other.elements());
+        let on = Proc::Cpu;
+        lanes.push([write, read].map(|touch| Op::Touch { buffer: other, on, touch }).to_vec());
+        let done = device.overlap(&lanes).unwrap();
+        assert_eq!(done.check, Some(Check { elements: other.elements(), wrong: 0 }), "{kind}: the CPU's lane");
+        assert!(done.span.gpu.is_some_and(|gpu| gpu <= done.span.host()), "{kind}: {:?}", done.span);
+        bring(&mut device, buffer, Proc::Cpu);
+        let read = expecting(whole(buffer, Access::Read, Pattern::Sequential, OLD), OLD.then(STEP), buffer.elements());
+        let check = touch(&mut device, buffer, Proc::Cpu, &read).check;
+        assert_eq!(check, Some(Check { elements: buffer.elements(), wrong: 0 }), "{kind}: the streams");
+        let twice = [lanes[2].clone(), lanes[2].clone()];
+        assert!(matches!(device.overlap(&twice), Err(DeviceError::Misuse(_))), "two lanes of the CPU");
+        device.free(buffer).unwrap();
+        device.free(other).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs two GPUs"]
+fn a_second_gpu_changes_the_same_managed_memory() {
+    let (_turn, mut device) = open();
+    if device.caps().gpus < 2 {
+        println!("only one GPU here");
+        return;
+    }
+    let buffer = device.alloc(MemoryKind::Managed, Bytes::mib(64)).unwrap();
+    let other = Proc::Gpu(1);
+    touch(&mut device, buffer, Proc::Cpu, &whole(buffer, Access::Write, Pattern::Sequential, OLD));
+    let change = whole(buffer, Access::ReadWrite, Pattern::Sequential, STEP);
+    for on in [GPU, other, GPU, other] {
+        let touched = device.touch(buffer, on, &change).unwrap();
+        println!("{on}: {} by events", touched.span.gpu.unwrap());
+    }
+    for to in [GPU, other] {
+        let span = device.transfer(buffer, buffer.whole(), Transfer::Prefetch, to).unwrap();
+        println!("prefetch to {to}: {}", span.host());
+        device.touch(buffer, to, &change).unwrap();
+    }
+    let read = whole(buffer, Access::Read, Pattern::Sequential, OLD);
+    let check =
+        touch(&mut device, buffer, Proc::Cpu, &expecting(read, OLD.then(STEP.repeated(6)), buffer.elements())).check;
+    assert_eq!(check, Some(Check { elements: buffer.elements(), wrong: 0 }));
+    device.free(buffer).unwrap();
 }
 
 #[test]
@@ -158,7 +256,7 @@ fn speeds_are_told() {
         }
         if two_parts(kind) {
             for to in [GPU, Proc::Cpu, GPU] {
-                let span = device.transfer(buffer, Transfer::Copy, to).unwrap();
+                let span = device.transfer(buffer, buffer.whole(), Transfer::Copy, to).unwrap();
                 let gpu = span.gpu.unwrap();
                 println!("{kind}: copy to {to} {} GB/s by host, {} by events", rate(span.host()), rate(gpu));
             }

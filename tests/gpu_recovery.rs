@@ -29,7 +29,17 @@ fn a_lost_context_is_recovered_or_given_up_for_good() {
             let elements = buffer.bytes.0 / 4;
             let value = Affine { mul: 3, add: 17 };
             let (access, pattern) = (Access::Write, Pattern::Sequential);
-            let write = Touch { access, pattern, first: 0, elements, count: elements, value, expect: None };
+            let write = Touch {
+                access,
+                pattern,
+                first: 0,
+                elements,
+                count: elements,
+                value,
+                work: 1,
+                expect: None,
+                addends: None,
+            };
             device.touch(buffer, Proc::Gpu(0), &write).unwrap();
         }
         Recovery::RestartNeeded => assert!(again.unwrap_err().to_string().contains("restart umtop")),

@@ -3,7 +3,7 @@
 
 use crossbeam_channel::unbounded;
 use std::path::Path;
-use umtop::event::{Advice, Event, MemoryKind, Settings, TraceLevel};
+use umtop::event::{Advice, Event, MemoryKind, Settings, Shape, TraceLevel};
 use umtop::session::Session;
 use umtop::source::{Batch, Pace, Replay, Sink, Work};
 use umtop::units::Bytes;
@@ -23,6 +23,7 @@ fn settings(workload: &str, size: Bytes, prefetch: bool) -> Settings {
         advice: Advice::None,
         size,
         trace: TraceLevel::Full,
+        shape: Shape::default(),
     }
 }
 

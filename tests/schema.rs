@@ -89,7 +89,11 @@ fn the_values_are_the_parsers() {
         let values = schema.pointer(place).unwrap()["enum"].as_array().unwrap();
         let values: BTreeSet<String> = values.iter().map(|v| v.as_str().unwrap().to_owned()).collect();
         for value in &values {
-            assert_eq!(parse(&with(value)), Ok(()), "{key} = {value}");
+            let taken = parse(&with(value));
+            // These two are taken, but need more than this file says.
+            let needs_more = taken.as_ref().is_err_and(|e| e.contains("gpu:1") || e.contains("access = \"add\" is"));
+            assert_eq!(needs_more, ["gpu:1", "add"].contains(&value.as_str()), "{key} = {value}: {taken:?}");
+            assert!(taken.is_ok() || needs_more, "{key} = {value}: {taken:?}");
         }
         assert_eq!(expected(&parse(&with("unknown")).unwrap_err()), values, "{key}");
     }

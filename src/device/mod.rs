@@ -29,6 +29,68 @@ pub struct Buffer {
     pub kind: MemoryKind,
 }
 
+/// Size of an element: `u32`.
+pub const ELEMENT: u64 = 4;
+
+/// A range of elements of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// First element.
+    pub first: u64,
+    /// How many.
+    pub elements: u64,
+}
+
+impl Buffer {
+    /// Number of whole elements.
+    pub fn elements(&self) -> u64 {
+        self.bytes.0 / ELEMENT
+    }
+
+    /// All of it.
+    pub fn whole(&self) -> Part {
+        Part { first: 0, elements: self.elements() }
+    }
+
+    /// An error unless the part has elements and lies within the buffer.
+    pub fn has(&self, part: Part) -> Result<(), DeviceError> {
+        let end = part.first.checked_add(part.elements);
+        if part.elements == 0 || end.is_none_or(|end| end > self.elements()) {
+            let Part { first, elements } = part;
+            return Err(DeviceError::Misuse(format!("elements {first}+{elements} are not within {}", self.bytes)));
+        }
+        Ok(())
+    }
+}
+
+/// One piece of work in a lane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Op {
+    /// As [`Device::transfer`].
+    Transfer {
+        /// What moves.
+        buffer: Buffer,
+        /// Which part of it.
+        part: Part,
+        /// How.
+        how: Transfer,
+        /// Where to.
+        to: Proc,
+    },
+    /// As [`Device::touch`].
+    Touch {
+        /// What is touched.
+        buffer: Buffer,
+        /// By whom.
+        on: Proc,
+        /// How.
+        touch: Touch,
+    },
+}
+
+/// Work that runs one after the other. A lane of touches by the CPU is a host thread's; any other is a stream of a GPU.
+pub type Lane = Vec<Op>;
+
 /// Time that a call took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -47,7 +109,7 @@ impl Span {
     }
 }
 
-/// What a touch gave.
+/// What a touch, or lanes that ran at the same time, gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touched {
     /// How long it took.
@@ -96,12 +158,16 @@ pub trait Device: Send {
     /// Sets or unsets advice over the whole (managed) buffer, for the workload's GPU.
     fn advise(&mut self, buffer: Buffer, advice: Advice, set: bool) -> Result<(), DeviceError>;
 
-    /// Moves the whole buffer to a side and waits for it.
-    fn transfer(&mut self, buffer: Buffer, how: Transfer, to: Proc) -> Result<Span, DeviceError>;
+    /// Moves a part of the buffer to a side and waits for it.
+    fn transfer(&mut self, buffer: Buffer, part: Part, how: Transfer, to: Proc) -> Result<Span, DeviceError>;
 
     /// Touches the buffer from a side and waits for it: a kernel on a GPU, a loop on the CPU.
     /// On the CPU, memory kinds with two parts touch the host part.
     fn touch(&mut self, buffer: Buffer, on: Proc, touch: &Touch) -> Result<Touched, DeviceError>;
+
+    /// Runs lanes at the same time and waits for all of them. At most one lane is the CPU's. The check is of the CPU's
+    /// reads; reads by a GPU are not checked here.
+    fn overlap(&mut self, lanes: &[Lane]) -> Result<Touched, DeviceError>;
 
     /// After an error that [`DeviceError::sticky`] calls sticky: resets the primary context and verifies it with a
     /// known kernel. All buffers are gone afterwards.

@@ -4,6 +4,7 @@
 //! function, a read-write applies `x → x * mul + add` to each element it touches, and a CPU read compares every element with
 //! what it must be. So one pair of numbers says what a gigabyte must hold, and a wrong, missing or doubled access shows.
 
+use super::{Buffer, Part};
 use serde::{Deserialize, Serialize};
 
 /// What is done with each element.
@@ -16,6 +17,8 @@ pub enum Access {
     Write,
     /// Read, changed, written.
     ReadWrite,
+    /// Written with the sum of two other buffers, element by element.
+    Add,
 }
 
 /// In which order elements are visited.
@@ -59,6 +62,16 @@ impl Affine {
     pub fn then(self, step: Affine) -> Affine {
         Affine { mul: self.mul.wrapping_mul(step.mul), add: self.add.wrapping_mul(step.mul).wrapping_add(step.add) }
     }
+
+    /// The step that does what this step does `times` times.
+    pub fn repeated(self, times: u32) -> Affine {
+        (0..times).fold(Affine { mul: 1, add: 0 }, |done, _| done.then(self))
+    }
+
+    /// What the element-wise sum of two arrays holds.
+    pub fn plus(self, other: Affine) -> Affine {
+        Affine { mul: self.mul.wrapping_add(other.mul), add: self.add.wrapping_add(other.add) }
+    }
 }
 
 /// What a read must find.
@@ -70,6 +83,15 @@ pub struct Expect {
     pub untouched: Affine,
     /// How many elements must hold `touched` (all of them when all were visited).
     pub count: u64,
+}
+
+impl Expect {
+    /// What a part of a buffer of `length` elements must hold, of what all of it must. Where only a sample was touched it
+    /// is not known how much of that lies in the part; a part is read after whole touches only.
+    pub fn within(self, part: Part, length: u64) -> Self {
+        let count = if self.count >= length { part.elements } else { self.count.min(part.elements) };
+        Self { count, ..self }
+    }
 }
 
 /// One touch of a buffer.
@@ -87,8 +109,13 @@ pub struct Touch {
     pub count: u64,
     /// For `Write`: the function written (over the element's index in the buffer). For `ReadWrite`: the step applied.
     pub value: Affine,
-    /// For a CPU `Read`: what must be found.
+    /// For a `ReadWrite` on a GPU: how many times the step is applied to each element in a row, so that a kernel can
+    /// take as long as a copy.
+    pub work: u32,
+    /// For a `Read`: what must be found.
     pub expect: Option<Expect>,
+    /// For `Add`: the two buffers that are read at the same elements.
+    pub addends: Option<[Buffer; 2]>,
 }
 
 /// The `i`-th element of a seeded permutation of `0..n`, `n` ≥ 1: a mixing bijection on the next power of two, walked along
@@ -122,6 +149,15 @@ mod tests {
         for i in [0, 1, 1000, u64::from(u32::MAX)] {
             assert_eq!(start.then(step).at(i), start.at(i).wrapping_mul(5).wrapping_add(11));
         }
+    }
+
+    #[test]
+    fn a_step_repeated_and_a_sum_are_what_they_are_element_by_element() {
+        let (a, b) = (Affine { mul: 3, add: 7 }, Affine { mul: 5, add: 11 });
+        let by_hand = |x: u32| (0..4).fold(x, |x, _| x.wrapping_mul(b.mul).wrapping_add(b.add));
+        assert_eq!(a.then(b.repeated(4)).at(9), by_hand(a.at(9)));
+        assert_eq!(a.then(b.repeated(0)), a);
+        assert_eq!(a.plus(b).at(1000), a.at(1000) + b.at(1000));
     }
 
     proptest! {

@@ -7,6 +7,7 @@ mod control;
 mod header;
 mod metric;
 mod params;
+mod prediction;
 mod reading;
 mod run;
 mod settings;
@@ -17,9 +18,10 @@ pub use control::Control;
 pub use header::{GpuInfo, Header, HostInfo, Origin, ProbeInfo};
 pub use metric::{Metric, MetricInfo, MetricKind, Unit};
 pub use params::parameter_meaning;
+pub use prediction::{Figure, Prediction};
 pub use reading::{Reading, Why};
 pub use run::{Check, Moved, Outcome, Pass, Phase, PhaseTime, RunEvent, RunId, RunStart};
-pub use settings::{Advice, MemoryKind, Settings, TraceLevel, UnknownName};
+pub use settings::{AccessPattern, Advice, MemoryKind, Piece, Settings, Shape, TraceLevel, UnknownName};
 pub use uvm::{
     AccessType, BlockActivity, Cause, Counters, EventTotals, Migrated, Proc, RemoteCause, UvmEvents, UvmTick, UvmTotals,
 };

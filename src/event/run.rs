@@ -26,12 +26,21 @@ pub enum Phase {
     MoveToCpu,
     /// The CPU reads the data and checks it.
     CpuRead,
+    /// Moves, kernels and the CPU's work that run at the same time.
+    Overlapped,
 }
 
 impl Phase {
     /// Every phase in the order of a pass.
-    pub const ALL: [Phase; 6] =
-        [Phase::CpuWrite, Phase::MoveToGpu, Phase::Kernel, Phase::CpuUpdate, Phase::MoveToCpu, Phase::CpuRead];
+    pub const ALL: [Phase; 7] = [
+        Phase::CpuWrite,
+        Phase::MoveToGpu,
+        Phase::Kernel,
+        Phase::Overlapped,
+        Phase::CpuUpdate,
+        Phase::MoveToCpu,
+        Phase::CpuRead,
+    ];
 
     /// The name used in exports.
     pub const fn name(self) -> &'static str {
@@ -42,6 +51,7 @@ impl Phase {
             Phase::CpuUpdate => "cpu_update",
             Phase::MoveToCpu => "move_to_cpu",
             Phase::CpuRead => "cpu_read",
+            Phase::Overlapped => "overlapped",
         }
     }
 }
@@ -88,6 +98,9 @@ pub struct RunStart {
     pub run: RunId,
     /// With what.
     pub settings: Settings,
+    /// What the workload's file calls these settings, if it compares them with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Trace level in force; below the one asked for if that could not be had.
     pub trace: TraceLevel,
     /// Phases that count as the pass's time.

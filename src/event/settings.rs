@@ -1,6 +1,6 @@
 //! What the user chooses for a run.
 
-use crate::units::Bytes;
+use crate::units::{Bytes, PAGE};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -104,6 +104,115 @@ named! {
     }
 }
 
+named! {
+    /// In which order elements are visited; see `device::Pattern`.
+    "access pattern" AccessPattern {
+        /// Ascending, neighbouring threads side by side.
+        Sequential = "sequential",
+        /// Every so many bytes, then the next offset.
+        Strided = "strided",
+        /// A permutation.
+        Random = "random",
+        /// A contiguous chunk for each thread block.
+        Block = "block",
+        /// One warp alone, ascending.
+        OneWarp = "one-warp",
+    }
+}
+
+/// The size of the pieces in which data moves: a copy or a prefetch for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Piece {
+    /// All in one.
+    Whole,
+    /// So much at a time.
+    Size(Bytes),
+}
+
+impl fmt::Display for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Piece::Whole => f.pad("whole"),
+            Piece::Size(bytes) => f.pad(&bytes.to_string()),
+        }
+    }
+}
+
+impl FromStr for Piece {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "whole" {
+            return Ok(Piece::Whole);
+        }
+        match text.parse::<Bytes>() {
+            Ok(bytes) if bytes.0 > 0 && bytes.0 % PAGE == 0 => Ok(Piece::Size(bytes)),
+            Ok(bytes) => Err(format!("a piece of {bytes} is not a multiple of 4 KiB")),
+            Err(e) => Err(format!("{e}, or whole")),
+        }
+    }
+}
+
+impl TryFrom<String> for Piece {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Piece> for String {
+    fn from(piece: Piece) -> String {
+        match piece {
+            Piece::Whole => "whole".to_owned(),
+            // To the byte: what is written must read back the same.
+            Piece::Size(bytes) => format!("{} B", bytes.0),
+        }
+    }
+}
+
+/// The shape of a pass where it differs from what the workload's file says; `None` is as the file says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shape {
+    /// Order of the GPU's visits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<AccessPattern>,
+    /// Pieces in which data moves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub piece: Option<Piece>,
+    /// Rounds in a pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+    /// In how many allocations the footprint is had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocations: Option<u32>,
+}
+
+impl Shape {
+    /// Whether it is all as the file says.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// For people: ` pattern random, pieces of 64 KiB`; empty if plain.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            self.pattern.map(|p| format!("{p}")),
+            self.piece.map(|p| match p {
+                Piece::Whole => "in one piece".to_owned(),
+                Piece::Size(size) => format!("in pieces of {size}"),
+            }),
+            self.rounds.map(|n| format!("{n} rounds")),
+            self.allocations.map(|n| format!("{n} allocation{}", if n == 1 { "" } else { "s" })),
+        ];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// Everything that a user can set about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -119,4 +228,7 @@ pub struct Settings {
     pub size: Bytes,
     /// Trace level asked for.
     pub trace: TraceLevel,
+    /// What differs from the workload's file.
+    #[serde(default, skip_serializing_if = "Shape::is_plain")]
+    pub shape: Shape,
 }

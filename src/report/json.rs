@@ -1,6 +1,6 @@
 //! `umtop bench --format json`: raw numbers of every pass. Absent values are null.
 
-use super::{checked, failed, lost, per_pass_uvm};
+use super::{Verdict, checked, failed, lost, per_pass_uvm};
 use crate::event::{Origin, Pass, Phase};
 use crate::session::{Run, Session, phase_ns};
 use crate::stats;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 pub const SCHEMA: &str = "umtop-bench/1";
 
 /// The report of a bench.
-pub fn json(session: &Session) -> Value {
+pub fn json(session: &Session, verdicts: &[Verdict]) -> Value {
     let header = session.header.as_ref();
     let origin = header.map(|h| match h.origin {
         Origin::Measured => "measured",
@@ -29,6 +29,7 @@ pub fn json(session: &Session) -> Value {
         "device": header.and_then(|h| h.gpu.as_ref()),
         "host": header.map(|h| &h.host),
         "notices": notices,
+        "predictions": verdicts,
         "results": session.runs.runs.iter().map(result).collect::<Vec<_>>(),
     })
 }
@@ -47,6 +48,11 @@ fn result(run: &Run) -> Value {
             "advice": settings.advice,
             "size_bytes": settings.size,
             "trace": settings.trace,
+            "label": run.start.label,
+            "pattern": settings.shape.pattern,
+            "piece": settings.shape.piece.map(|piece| piece.to_string()),
+            "rounds": settings.shape.rounds,
+            "allocations": settings.shape.allocations,
         },
         "trace_in_force": run.start.trace,
         "timed_phases": run.start.timed,

@@ -1,9 +1,11 @@
 //! From a session to text: what `umtop bench` prints.
 
 mod json;
+mod predictions;
 mod table;
 
 pub use json::json;
+pub use predictions::{Predicted, Verdict, judge};
 pub use table::table;
 
 use crate::event::{Outcome, Pass, UvmTotals};

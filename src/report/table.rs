@@ -1,6 +1,6 @@
 //! `umtop bench`: a table for people.
 
-use super::{checked, failed, lost, per_pass_uvm};
+use super::{Verdict, checked, failed, lost, per_pass_uvm};
 use crate::event::{Level, Origin, Settings};
 use crate::session::{Run, Session};
 use crate::stats::{self, Estimate};
@@ -11,7 +11,7 @@ const COLUMNS: [&str; 11] =
     ["", "time", "95 % interval", "n", "ratio", "HtoD", "DtoH", "GPU faults", "raw", "CPU faults", "batches"];
 
 /// The report of a bench: one row per member, ratios against the fastest of the same workload and size.
-pub fn table(session: &Session) -> String {
+pub fn table(session: &Session, verdicts: &[Verdict]) -> String {
     let mut text = heading(session);
     let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
     for run in &session.runs.runs {
@@ -21,6 +21,14 @@ pub fn table(session: &Session) -> String {
     text.push('\n');
     for run in &session.runs.runs {
         text.push_str(&remarks(run));
+    }
+    if !verdicts.is_empty() {
+        let held = verdicts.iter().filter(|v| v.held == Some(true)).count();
+        let judged = verdicts.iter().filter(|v| v.held.is_some()).count();
+        let _ = writeln!(text, "\npredictions: {held} of {judged} held");
+        verdicts.iter().for_each(|verdict| {
+            let _ = writeln!(text, "{}", verdict.line());
+        });
     }
     for (_, notice) in session.notices.iter().filter(|(_, n)| n.level != Level::Info) {
         let _ = writeln!(text, "{}: {}", notice.source, notice.text);
@@ -63,14 +71,26 @@ fn na() -> String {
     "n/a".to_owned()
 }
 
+/// What the workload's file calls it; else its settings.
 fn name(run: &Run) -> String {
-    let Settings { workload, memory, prefetch, advice, size, .. } = &run.start.settings;
-    let mut name = format!("{workload} {size} {memory}");
-    if *prefetch {
-        name.push_str(" +prefetch");
-    }
-    if advice.name() != "none" {
-        let _ = write!(name, " +{advice}");
+    let Settings { workload, memory, prefetch, advice, size, shape, .. } = &run.start.settings;
+    let mut name = format!("{workload} {size}");
+    match &run.start.label {
+        Some(label) => {
+            let _ = write!(name, ": {label}");
+        }
+        None => {
+            let _ = write!(name, " {memory}");
+            if *prefetch {
+                name.push_str(" +prefetch");
+            }
+            if advice.name() != "none" {
+                let _ = write!(name, " +{advice}");
+            }
+            if !shape.is_plain() {
+                let _ = write!(name, ", {shape}");
+            }
+        }
     }
     let _ = write!(name, ", trace {}", run.start.trace);
     name

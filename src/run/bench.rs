@@ -1,14 +1,15 @@
 //! `umtop bench`: the same line of data, with a report instead of a screen at its end.
 
 use super::library::library;
-use super::open::open;
+use super::open::{Opened, open, warn};
 use super::settings::members;
 use super::{Failure, ended_by, print};
 use crate::cli::{BenchArgs, BenchFormat, EXIT_FAILED};
-use crate::event::{Control, Level, Outcome};
-use crate::report;
+use crate::event::{Control, Level, Outcome, Settings};
+use crate::report::{self, Predicted};
 use crate::session::Session;
 use crate::source::{Batch, Pace, Sink, Work};
+use crate::workload::{Library, Workload, check_footprint, plan};
 use crossbeam_channel::{Sender, bounded};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::process::ExitCode;
@@ -20,10 +21,17 @@ const QUEUE: usize = 65_536;
 
 pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
     let library = library(&mut args.workloads)?;
-    let batch = Batch { members: members(&library, &args)?, warmups: args.warmups, passes: args.runs };
-    let wanted = batch.members.len();
+    // What makes no sense is said before a device is opened; sizes may depend on the device.
+    members(&library, &args)?;
     let (sink, events) = Sink::new(QUEUE);
     let opened = open(&args.device, library, &sink)?;
+    let library = opened.live.library.clone();
+    let mut members = members(&library, &args)?;
+    if args.workloads.is_empty() {
+        leave_out(&mut members, &opened, &sink);
+    }
+    let batch = Batch { members, warmups: args.warmups, passes: args.runs };
+    let wanted = batch.members.len();
     if let Some(path) = &args.record {
         sink.record(path).map_err(Failure::failed)?;
     }
@@ -50,9 +58,10 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::failed("the worker thread panicked: its message is above"));
     }
     let recorded = stop.stop_recording();
+    let predictions = report::judge(&session, &predicted(&library));
     print(&match args.format {
-        BenchFormat::Table => report::table(&session),
-        BenchFormat::Json => format!("{:#}\n", report::json(&session)),
+        BenchFormat::Table => report::table(&session, &predictions),
+        BenchFormat::Json => format!("{:#}\n", report::json(&session, &predictions)),
     })?;
     // Only now, so that a disk that is full does not cost the figures.
     recorded.map_err(Failure::failed)?;
@@ -65,6 +74,31 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
         number => ended_by(number),
     };
     Ok(if measured { ExitCode::SUCCESS } else { ExitCode::from(code) })
+}
+
+/// Of all workloads, those that this machine cannot run are left out with a line; one that was named would be an error.
+fn leave_out(members: &mut Vec<Settings>, opened: &Opened, sink: &Sink) {
+    let cannot = |settings: &Settings| -> Option<String> {
+        let workload = opened.live.library.find(&settings.workload).ok()?;
+        if let Err(reasons) = plan(workload, settings, &opened.header.caps) {
+            return Some(reasons.join("; "));
+        }
+        let allowed = opened.live.allow_oversubscription;
+        let free = opened.free.as_ref()?;
+        check_footprint(settings.size, settings.memory, free, allowed).err().map(|error| error.to_string())
+    };
+    members.retain(|settings| match cannot(settings) {
+        None => true,
+        Some(why) => {
+            warn(sink, "workload", format!("{} was left out: {why}", settings.workload));
+            false
+        }
+    });
+}
+
+fn predicted(library: &Library) -> Vec<Predicted> {
+    let of = |w: &Workload| Predicted { workload: w.name.clone(), size: w.memory.size, expect: w.expect.clone() };
+    library.iter().map(of).collect()
 }
 
 /// The first Ctrl-C or the like ends the batch after the present step; what was measured until then is printed. The second

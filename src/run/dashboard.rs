@@ -5,7 +5,7 @@ use super::open::{Opened, open};
 use super::settings::first;
 use super::{Failure, ended_by, print};
 use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArgs, ThemeChoice};
-use crate::event::{Advice, Can, Caps, Control, Event, MemoryKind, Origin, Settings, TraceLevel};
+use crate::event::{Advice, Can, Caps, Control, Event, MemoryKind, Origin, Settings, Shape, TraceLevel};
 use crate::probe::Probe;
 use crate::probe::host::HostProbe;
 use crate::source::{Pace, Replay, Sink, Work};
@@ -24,10 +24,13 @@ const GRACE: Duration = Duration::from_secs(2);
 
 pub(super) fn live(mut args: Dashboard) -> Result<ExitCode, Failure> {
     let library = library(std::slice::from_mut(&mut args.workload))?;
-    let settings = first(&library, &args)?;
+    // What makes no sense is said before a device is opened; sizes may depend on the device.
+    first(&library, &args)?;
     require_terminal()?;
     let (sink, events) = Sink::new(QUEUE);
-    let mut opened = open(&args.device, library.clone(), &sink)?;
+    let mut opened = open(&args.device, library, &sink)?;
+    let library = opened.live.library.clone();
+    let settings = first(&library, &args)?;
     let simulated = matches!(opened.header.origin, Origin::Simulated { .. });
     if simulated {
         // The host is real, and virtual time is held to the wall here, so its figures mean something.
@@ -80,6 +83,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
             advice: Advice::None,
             size: Bytes(0),
             trace: TraceLevel::Off,
+            shape: Shape::default(),
         },
         vram_free: None,
         oversubscription: false,

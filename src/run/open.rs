@@ -94,6 +94,7 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
         }
     };
     let header = header(Origin::Measured, gpu, &device, uvm::module_parameters(), probes);
+    let library = fitted(library, free.as_ref());
     let told: Box<dyn FnMut(&Body) + Send> = Box::new(move |body| ranges.note(body));
     let live = Live {
         device: Box::new(device),
@@ -109,7 +110,7 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
 fn simulator(profile: &str, reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
     let mut simulation = sim::open(profile).map_err(|e| Failure::new(EXIT_USAGE, e))?;
     let free = simulation.device.memory().ok();
-    let (mut live, header) = simulated(simulation, reason, library);
+    let (mut live, header) = simulated(simulation, reason, fitted(library, free.as_ref()));
     live.allow_oversubscription = allow;
     Ok(Opened { live, header, free, samplers: Samplers::default() })
 }
@@ -130,7 +131,15 @@ pub fn simulated(simulation: Simulation, reason: &str, library: Library) -> (Liv
     (live, header)
 }
 
-fn warn(sink: &Sink, source: &str, text: String) {
+/// Footprints that are a share of the GPU's memory, now that it is known.
+fn fitted(mut library: Library, free: Option<&MemoryFree>) -> Library {
+    if let Some(free) = free {
+        library.fit_to(free.vram_total);
+    }
+    library
+}
+
+pub(super) fn warn(sink: &Sink, source: &str, text: String) {
     let notice = Notice { level: Level::Warning, source: source.to_owned(), text };
     sink.send(Event { at: Stamp(0), body: Body::Notice(notice) });
 }

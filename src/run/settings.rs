@@ -1,7 +1,7 @@
 //! From flags and a workload's defaults to settings.
 
-use crate::cli::{self, BenchArgs, Dashboard, EXIT_USAGE, Prefetch};
-use crate::event::{MemoryKind, Settings};
+use crate::cli::{self, BenchArgs, Dashboard, EXIT_USAGE, Prefetch, ShapeArgs, ShapesArgs};
+use crate::event::{MemoryKind, Settings, Shape};
 use crate::run::Failure;
 use crate::session::{MAX_PASSES, MAX_RUNS};
 use crate::workload::{Choice, Library, Variant, Workload};
@@ -9,7 +9,9 @@ use crate::workload::{Choice, Library, Variant, Workload};
 /// The settings that the dashboard starts with.
 pub(super) fn first(library: &Library, args: &Dashboard) -> Result<Settings, Failure> {
     let workload = find(library, &args.workload)?;
-    let choice = Choice { memory: args.memory, prefetch: args.prefetch, advice: args.advice };
+    let ShapeArgs { pattern, piece, rounds, allocations } = args.shape;
+    let Dashboard { memory, prefetch, advice, .. } = *args;
+    let choice = Choice { memory, prefetch, advice, pattern, piece, rounds, allocations };
     Ok(workload.settings(workload.variant(choice), args.size.unwrap_or(workload.memory.size), args.trace))
 }
 
@@ -27,7 +29,7 @@ pub(super) fn members(library: &Library, args: &BenchArgs) -> Result<Vec<Setting
     for workload in workloads {
         let sizes = if args.size.is_empty() { vec![workload.memory.size] } else { args.size.clone() };
         for size in sizes {
-            for variant in variants(workload, args) {
+            for variant in shaped(variants(workload, args), &args.shapes) {
                 members.extend(args.trace.iter().map(|trace| workload.settings(variant, size, *trace)));
             }
         }
@@ -62,10 +64,40 @@ fn variants(workload: &Workload, args: &BenchArgs) -> Vec<Variant> {
         };
         let advice = if args.advice.is_empty() { vec![plain.advice] } else { args.advice.clone() };
         for prefetch in prefetches {
-            variants.extend(advice.iter().map(|advice| Variant { memory, prefetch, advice: *advice }));
+            variants.extend(advice.iter().map(|advice| Variant { prefetch, advice: *advice, ..plain }));
         }
     }
     variants
+}
+
+/// Each variant in every shape that the flags name, each once.
+fn shaped(variants: Vec<Variant>, args: &ShapesArgs) -> Vec<Variant> {
+    /// `None` leaves a part of the shape as it is.
+    fn each<T: Copy>(named: &[T]) -> Vec<Option<T>> {
+        if named.is_empty() { vec![None] } else { named.iter().copied().map(Some).collect() }
+    }
+    let mut all: Vec<Variant> = Vec::new();
+    for variant in variants {
+        for pattern in each(&args.pattern) {
+            for piece in each(&args.piece) {
+                for rounds in each(&args.rounds) {
+                    for allocations in each(&args.allocations) {
+                        let shape = Shape {
+                            pattern: pattern.or(variant.shape.pattern),
+                            piece: piece.or(variant.shape.piece),
+                            rounds: rounds.or(variant.shape.rounds),
+                            allocations: allocations.or(variant.shape.allocations),
+                        };
+                        let shaped = Variant { shape, ..variant };
+                        if !all.contains(&shaped) {
+                            all.push(shaped);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    all
 }
 
 fn find<'a>(library: &'a Library, name: &str) -> Result<&'a Workload, Failure> {
@@ -86,6 +118,18 @@ mod tests {
         assert_eq!(members.len(), 6);
         assert_eq!(members.iter().filter(|m| m.prefetch).count(), 2);
         assert!(members.iter().all(|m| m.memory == MemoryKind::Managed || !m.prefetch));
+    }
+
+    #[test]
+    fn shapes_multiply_and_go_before_the_files() {
+        let line = "umtop bench overlap --piece whole,16MiB --rounds 2";
+        let Some(Command::Bench(args)) = Cli::parse_from(line.split(' ')).command else { panic!() };
+        let members = members(&Library::bundled().unwrap(), &args).unwrap();
+        assert!(members.iter().all(|m| m.shape.rounds == Some(2) && m.shape.piece.is_some()));
+        assert_eq!(
+            members.iter().filter(|m| m.shape.piece == Some(crate::event::Piece::Whole)).count(),
+            members.len() / 2
+        );
     }
 
     #[test]

@@ -77,6 +77,9 @@ pub fn comparable(baseline: &Run, other: &Run) -> Result<(), String> {
     if a.settings.size != b.settings.size {
         return Err(format!("a pass works on {} in one and on {} in the other", a.settings.size, b.settings.size));
     }
+    if a.settings.shape.rounds != b.settings.shape.rounds {
+        return Err("a pass has other numbers of rounds in one than in the other".to_owned());
+    }
     if a.timed != b.timed {
         return Err("different phases are timed".to_owned());
     }

@@ -170,8 +170,14 @@ fn changes(before: &RunStart, after: &RunStart) -> Vec<(&'static str, String, St
         ("prefetch", on(a.prefetch), on(b.prefetch)),
         ("advice", a.advice.to_string(), b.advice.to_string()),
         ("trace", before.trace.to_string(), after.trace.to_string()),
+        ("shape", shape(before), shape(after)),
     ];
     all.into_iter().filter(|(_, was, now)| was != now).collect()
+}
+
+fn shape(start: &RunStart) -> String {
+    let shape = &start.settings.shape;
+    if shape.is_plain() { "as in the file".to_owned() } else { shape.to_string().trim().to_owned() }
 }
 
 /// Host time of a phase in a pass, if it took place.

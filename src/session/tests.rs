@@ -1,7 +1,7 @@
 use super::*;
 use crate::event::{
     Advice, Cause, Counters, Level, MemoryKind, Migrated, Moved, Outcome, Pass, Phase, PhaseTime, Proc, RunId,
-    RunStart, Settings, TraceLevel, UvmEvents, UvmTick, UvmTotals,
+    RunStart, Settings, Shape, TraceLevel, UvmEvents, UvmTick, UvmTotals,
 };
 use crate::units::Bytes;
 
@@ -17,13 +17,21 @@ pub(super) fn settings() -> Settings {
         advice: Advice::None,
         size: Bytes::mib(256),
         trace: TraceLevel::Full,
+        shape: Shape::default(),
     }
 }
 
 pub(super) fn start(run: u32, settings: Settings) -> RunStart {
     let trace = settings.trace;
     let moved = Moved { htod: settings.size, dtoh: settings.size };
-    RunStart { run: RunId(run), settings, trace, timed: vec![Phase::MoveToGpu, Phase::Kernel], expected: Some(moved) }
+    RunStart {
+        run: RunId(run),
+        settings,
+        label: None,
+        trace,
+        timed: vec![Phase::MoveToGpu, Phase::Kernel],
+        expected: Some(moved),
+    }
 }
 
 pub(super) fn pass(run: u32, index: u32, ms: u64) -> Pass {

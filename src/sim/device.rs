@@ -1,7 +1,7 @@
 //! The simulated machine as a device to command.
 
 use super::world::World;
-use crate::device::{Buffer, Device, DeviceError, MemoryFree, Recovery, Span, Touch, Touched, Transfer};
+use crate::device::{Buffer, Device, DeviceError, Lane, MemoryFree, Part, Recovery, Span, Touch, Touched, Transfer};
 use crate::event::{Advice, Can, Caps, MemoryKind, Proc};
 use crate::units::{Bytes, Stamp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,12 +81,16 @@ impl Device for SimDevice {
         Ok(())
     }
 
-    fn transfer(&mut self, buffer: Buffer, how: Transfer, to: Proc) -> Result<Span, DeviceError> {
-        self.world.lock().transfer(buffer, how, to)
+    fn transfer(&mut self, buffer: Buffer, part: Part, how: Transfer, to: Proc) -> Result<Span, DeviceError> {
+        self.world.lock().transfer(buffer, part, how, to)
     }
 
     fn touch(&mut self, buffer: Buffer, on: Proc, touch: &Touch) -> Result<Touched, DeviceError> {
         self.world.lock().touch(buffer, on, touch)
+    }
+
+    fn overlap(&mut self, lanes: &[Lane]) -> Result<Touched, DeviceError> {
+        self.world.lock().overlap(lanes)
     }
 
     fn recover(&mut self) -> Result<Recovery, DeviceError> {

@@ -121,7 +121,7 @@ impl World {
         // A read-write kernel reads first: a page that it may not even read faults as a read.
         let wants_write = |world: &World, page| match access {
             Access::Read => false,
-            Access::Write => true,
+            Access::Write | Access::Add => true,
             Access::ReadWrite => world.gpu_may(range, page, false),
         };
         let faults: Vec<(u32, bool)> = pages.iter().map(|&page| (page, wants_write(self, page))).collect();

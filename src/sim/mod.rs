@@ -25,6 +25,7 @@ mod gpu;
 mod mapped;
 mod observe;
 mod order;
+mod overlap;
 mod pages;
 mod prefetch;
 mod profile;

@@ -149,7 +149,17 @@ mod tests {
 
     fn order(pattern: Pattern, first: u64, elements: u64, count: u64) -> Order {
         let value = Affine { mul: 1, add: 0 };
-        let touch = Touch { access: Access::Read, pattern, first, elements, count, value, expect: None };
+        let touch = Touch {
+            access: Access::Read,
+            pattern,
+            first,
+            elements,
+            count,
+            value,
+            work: 1,
+            expect: None,
+            addends: None,
+        };
         Order::of(&touch, 270_336, &Profile::bundled("h200").unwrap().arrival)
     }
 

@@ -117,6 +117,8 @@ pub struct GpuCost {
     pub page_us: f64,
     /// A copy besides its bytes.
     pub copy_us: f64,
+    /// Arithmetic of a kernel that does a lot of it: 32-bit multiply-adds, 10⁹ a second.
+    pub giga_ops_per_s: f64,
     /// Dropping the other copy of a duplicated page.
     pub invalidate_us: f64,
 }

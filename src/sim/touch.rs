@@ -4,7 +4,7 @@ use super::order::{ELEMENT, Order};
 use super::side::Side;
 use super::windows::Load;
 use super::world::World;
-use crate::device::{Access, Buffer, DeviceError, Pattern, Span, Touch, Touched, Transfer};
+use crate::device::{Access, Buffer, DeviceError, Part, Pattern, Span, Touch, Touched, Transfer};
 use crate::event::{MemoryKind, Proc};
 use crate::units::{BLOCK, Nanos, PAGE, Stamp};
 
@@ -24,6 +24,9 @@ fn check(buffer: Buffer, touch: &Touch) -> Result<(), DeviceError> {
     let end = touch.first.checked_add(touch.elements);
     if end.is_none_or(|end| end > buffer.bytes.0 / ELEMENT) {
         return misuse(format!("the touch goes beyond the buffer's {}", buffer.bytes));
+    }
+    if touch.access == Access::Add && touch.addends.is_none() {
+        return misuse("an addition needs two addends");
     }
     if touch.elements == 0 || touch.count > touch.elements {
         return misuse(format!("cannot make {} accesses to {} elements", touch.count, touch.elements));
@@ -56,7 +59,7 @@ impl World {
     }
 
     /// Time between the GPU's own marks: the span without the launch, of which the GPU itself sees a quarter.
-    fn gpu_time(&self, begin: Stamp) -> Nanos {
+    pub(super) fn gpu_time(&self, begin: Stamp) -> Nanos {
         let outside = (self.profile.gpu_cost.launch_us * 750.0) as u64;
         Nanos(Stamp(self.now()).since(begin).0.saturating_sub(outside))
     }
@@ -75,6 +78,9 @@ impl World {
         let order = Order::of(touch, self.profile.gpu.threads, &self.profile.arrival);
         let remote = match buffer.kind {
             MemoryKind::Managed => {
+                for addend in touch.addends.into_iter().flatten() {
+                    self.gpu_faults(addend.id, &order, Access::Read);
+                }
                 self.gpu_faults(buffer.id, &order, touch.access);
                 self.remote_share(buffer.id, &order)
             }
@@ -93,7 +99,11 @@ impl World {
         };
         let one_way = touch.count as f64 * unit as f64;
         let (reads, writes) = (touch.access != Access::Write, touch.access != Access::Read);
-        let ways = f64::from(u8::from(reads) + u8::from(writes));
+        // An addition reads two arrays and writes a third.
+        let ways = f64::from(u8::from(reads) * if touch.access == Access::Add { 2 } else { 1 } + u8::from(writes));
+        let arithmetic_us =
+            touch.count as f64 * f64::from(touch.work.saturating_sub(1)) / self.profile.gpu_cost.giga_ops_per_s / 1e3;
+        self.spend(arithmetic_us, Load { busy: true, ..Load::default() });
         let resident_us = one_way * (1.0 - remote) * ways / self.profile.gpu_cost.resident_gb_s / 1e3;
         self.spend(resident_us, Load { busy: true, ..Load::default() });
         if remote > 0.0 && touch.count > 0 {
@@ -116,16 +126,17 @@ impl World {
         1.0 - here as f64 / order.pages.len().max(1) as f64
     }
 
-    /// Moves a buffer.
-    pub fn transfer(&mut self, buffer: Buffer, how: Transfer, to: Proc) -> Result<Span, DeviceError> {
+    /// Moves a part of a buffer.
+    pub fn transfer(&mut self, buffer: Buffer, part: Part, how: Transfer, to: Proc) -> Result<Span, DeviceError> {
         self.known(buffer)?;
+        buffer.has(part)?;
         let to = side(to)?;
         let link = self.profile.link;
         let begin = self.begin_step();
         match (how, buffer.kind) {
-            (Transfer::Prefetch, MemoryKind::Managed) => self.prefetch(buffer.id, to),
-            (Transfer::Copy, MemoryKind::Explicit) => self.copy_all(buffer, to, link.pinned_gb_s),
-            (Transfer::Copy, MemoryKind::Pageable) => self.copy_all(buffer, to, link.pageable_gb_s),
+            (Transfer::Prefetch, MemoryKind::Managed) => self.prefetch(buffer.id, part, to),
+            (Transfer::Copy, MemoryKind::Explicit) => self.copy_part(part, to, link.pinned_gb_s),
+            (Transfer::Copy, MemoryKind::Pageable) => self.copy_part(part, to, link.pageable_gb_s),
             (Transfer::Prefetch, kind) => {
                 return misuse(format!("{kind} memory cannot be prefetched: it does not migrate"));
             }
@@ -134,9 +145,9 @@ impl World {
         Ok(Span { begin, end: Stamp(self.now()), gpu: Some(self.gpu_time(begin)) })
     }
 
-    fn copy_all(&mut self, buffer: Buffer, to: Side, gb_s: f64) {
+    fn copy_part(&mut self, part: Part, to: Side, gb_s: f64) {
         self.spend(self.profile.cpu_cost.copy_us, Load::default());
-        let bytes = buffer.bytes.0;
+        let bytes = part.elements * ELEMENT;
         let (htod, dtoh) = if to == Side::Gpu { (bytes, 0) } else { (0, bytes) };
         self.spend(bytes as f64 / gb_s / 1e3, Load { htod, dtoh, busy: false });
     }

@@ -13,7 +13,7 @@ const IDLE: u64 = 100_000_000;
 const KEPT: usize = 4096;
 
 /// The driver's counters and event queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Trace {
     level: TraceLevel,
     fold: TickFold,

@@ -5,7 +5,9 @@ use super::pages::PageSet;
 use super::side::Side;
 use super::windows::Load;
 use super::world::{BlockId, World};
+use crate::device::{ELEMENT, Part};
 use crate::event::{Advice, Cause};
+use crate::units::{BLOCK, PAGE};
 
 impl World {
     fn ids(&self, range: u32) -> Vec<BlockId> {
@@ -13,16 +15,31 @@ impl World {
         (0..blocks).map(|index| BlockId { range, index }).collect()
     }
 
-    /// Moves a whole range to a side, block by block, without the density tree.
-    pub fn prefetch(&mut self, range: u32, to: Side) {
+    /// The blocks that a part of a range meets, each with the pages of it.
+    fn blocks_of(&self, range: u32, part: Part) -> Vec<(BlockId, PageSet)> {
+        let (begin, end) = (part.first * ELEMENT, (part.first + part.elements) * ELEMENT);
+        let blocks = self.ranges.get(&range).map_or(0, |r| r.blocks.len());
+        let of = |index: usize| {
+            let base = index as u64 * BLOCK;
+            let from = begin.saturating_sub(base) / PAGE;
+            let to = end.saturating_sub(base).min(BLOCK).div_ceil(PAGE);
+            (BlockId { range, index }, PageSet::range(from as usize..to as usize))
+        };
+        let first = (begin / BLOCK) as usize;
+        let last = (end.div_ceil(BLOCK) as usize).min(blocks);
+        (first..last).map(of).collect()
+    }
+
+    /// Moves the pages of a part of a range to a side, block by block, without the density tree.
+    pub fn prefetch(&mut self, range: u32, part: Part, to: Side) {
         let link = self.profile.link;
         let rate = if to == Side::Gpu { link.prefetch_to_gpu_gb_s } else { link.prefetch_to_cpu_gb_s };
         self.expire_pins();
         self.spend(self.profile.cpu_cost.prefetch_us, Load::default());
-        for id in self.ids(range) {
+        for (id, wanted) in self.blocks_of(range, part) {
             let mut block = self.take(id);
             let policy = self.policy(id);
-            let pages = block.all();
+            let pages = block.all() & wanted;
             let coming = pages - block.on.get(to).resident;
             if !coming.is_empty() {
                 self.spend(self.profile.cpu_cost.prefetch_block_us, Load::default());

@@ -37,7 +37,7 @@ pub struct Window {
 }
 
 /// The running window and the finished ones.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Windows {
     start: u64,
     htod: f64,

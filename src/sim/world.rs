@@ -27,7 +27,7 @@ pub struct BlockId {
 }
 
 /// A managed range.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Managed {
     /// First byte.
     pub address: u64,
@@ -38,7 +38,7 @@ pub struct Managed {
 }
 
 /// Everything there is. Time passes only in [`World::spend`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct World {
     /// The machine.
     pub profile: Profile,
@@ -61,6 +61,8 @@ pub struct World {
     now: u64,
     /// Factor of the running step's times.
     pace: f64,
+    /// Factor of the times of work that runs at the same time as other work.
+    pub(super) together: f64,
     next_id: u32,
     next_address: u64,
     next_chunk: u64,
@@ -82,6 +84,7 @@ impl World {
             explicit: 0,
             now: 0,
             pace: 1.0,
+            together: 1.0,
             next_id: 1,
             next_address: BASE,
             next_chunk: 0,
@@ -101,7 +104,7 @@ impl World {
 
     /// Lets `us` of nominal time pass under an even load.
     pub fn spend(&mut self, us: f64, load: Load) {
-        let ns = (us * self.pace * 1000.0).round().max(0.0) as u64;
+        let ns = (us * self.pace * self.together * 1000.0).round().max(0.0) as u64;
         self.pass_until(self.now.saturating_add(ns), load);
     }
 

@@ -18,7 +18,7 @@ use crate::event::{
 };
 use crate::probe::{Probe, Tracer};
 use crate::units::Stamp;
-use crate::workload::{Library, PassError, Plan, check_footprint, plan};
+use crate::workload::{Library, PassError, Plan, check_footprint, plan, vram_room};
 use lane::{Lane, totals_between};
 
 /// What to do.
@@ -67,7 +67,7 @@ struct Worker {
     live: Live,
     sink: Sink,
     pace: Pace,
-    /// One per buffer that is alive.
+    /// One for each set of buffers that is alive.
     lanes: Vec<Lane>,
     next_run: u32,
 }
@@ -85,56 +85,93 @@ impl Worker {
         self.emit(Body::Notice(Notice { level, source: source.to_owned(), text }));
     }
 
-    /// Plans the settings and sees to it that a lane with a fitting buffer exists. The error is one line for the user.
-    fn prepare(
-        &mut self,
-        settings: &Settings,
-        fits: impl Fn(&Lane, &Settings) -> bool,
-    ) -> Result<(Plan, usize), String> {
+    /// The plan of settings; the error is one line for the user.
+    fn plan(&self, settings: &Settings) -> Result<Plan, String> {
         let workload = self.live.library.find(&settings.workload)?;
-        let plan = plan(workload, settings, self.live.device.caps()).map_err(|reasons| reasons.join("; "))?;
-        if let Some(lane) = self.lanes.iter().position(|l| fits(l, settings)) {
-            return Ok((plan, lane));
+        plan(workload, settings, self.live.device.caps()).map_err(|reasons| reasons.join("; "))
+    }
+
+    /// Sees to it that a lane with fitting buffers exists. The error is one line for the user.
+    fn prepare(&mut self, plan: &Plan, fits: impl Fn(&Lane, &Plan) -> bool) -> Result<usize, String> {
+        if let Some(lane) = self.lanes.iter().position(|l| fits(l, plan)) {
+            return Ok(lane);
         }
+        let settings = &plan.settings;
         let free = self.live.device.memory().map_err(|e| e.to_string())?;
         check_footprint(settings.size, settings.memory, &free, self.live.allow_oversubscription)
             .map_err(|e| e.to_string())?;
-        let buffer = self.allocate(settings).map_err(|e| e.to_string())?;
-        let mut lane = Lane::new(buffer);
+        let buffers = self.allocate(plan).map_err(|e| e.to_string())?;
+        let mut lane = Lane::new(buffers);
+        lane.crowded = settings.memory == MemoryKind::Managed && settings.size > vram_room(&free);
         let advised = lane.advise(self.live.device.as_mut(), settings.advice);
         self.lanes.push(lane);
         advised.map_err(|e| e.to_string())?;
-        Ok((plan, self.lanes.len() - 1))
+        Ok(self.lanes.len() - 1)
     }
 
-    fn allocate(&mut self, settings: &Settings) -> Result<Buffer, DeviceError> {
-        let buffer = self.live.device.alloc(settings.memory, settings.size)?;
-        let label = format!("{} buffer", settings.workload);
-        let range = Range { address: buffer.address, bytes: settings.size, memory: settings.memory, label };
-        self.emit(Body::Allocated(range));
-        Ok(buffer)
+    /// All of a plan's buffers, or none.
+    fn allocate(&mut self, plan: &Plan) -> Result<Vec<Buffer>, DeviceError> {
+        let settings = &plan.settings;
+        let arrays = self.live.library.find(&settings.workload).map(|w| w.memory.arrays.clone()).unwrap_or_default();
+        let mut buffers = Vec::with_capacity(plan.buffers);
+        for i in 0..plan.buffers {
+            match self.live.device.alloc(settings.memory, plan.buffer_bytes) {
+                Ok(buffer) => buffers.push(buffer),
+                Err(error) => {
+                    self.give_back(buffers);
+                    return Err(error);
+                }
+            }
+            let label = match arrays.get(i) {
+                Some(name) => format!("{} {name}", settings.workload),
+                None if plan.buffers == 1 => format!("{} buffer", settings.workload),
+                None => format!("{} {}", settings.workload, i + 1),
+            };
+            let (bytes, memory) = (plan.buffer_bytes, settings.memory);
+            self.emit(Body::Allocated(Range { address: buffers[i].address, bytes, memory, label }));
+        }
+        Ok(buffers)
     }
 
-    /// Gives a lane managed memory that nobody has touched. The old one goes last: until then the new one has no pages,
-    /// and a lane always has a buffer.
-    fn renew(&mut self, lane: usize, settings: &Settings) -> Result<(), DeviceError> {
-        let buffer = self.allocate(settings)?;
-        let old = std::mem::replace(&mut self.lanes[lane], Lane::new(buffer)).buffer();
-        self.emit(Body::Freed { address: old.address });
-        self.live.device.free(old)
+    /// Frees buffers. A device that has failed may refuse; then the process's end frees them.
+    fn give_back(&mut self, buffers: Vec<Buffer>) {
+        for buffer in buffers {
+            if let Err(error) = self.live.device.free(buffer) {
+                self.say(Level::Warning, "cuda", format!("giving back {}: {error}", buffer.bytes));
+            }
+            self.emit(Body::Freed { address: buffer.address });
+        }
+    }
+
+    /// Gives a lane managed memory that nobody has touched. The old goes last: until then the new has no pages, and a lane
+    /// always has buffers.
+    fn renew(&mut self, lane: usize, plan: &Plan) -> Result<(), DeviceError> {
+        let buffers = self.allocate(plan)?;
+        let mut renewed = Lane::new(buffers);
+        renewed.crowded = self.lanes[lane].crowded;
+        let old = std::mem::replace(&mut self.lanes[lane], renewed).buffers();
+        self.give_back(old);
+        Ok(())
     }
 
     /// Announces a run and puts its trace level in force.
-    fn start_run(&mut self, plan: &Plan) -> RunStart {
+    fn start_run(&mut self, plan: &Plan, lane: usize) -> RunStart {
         let run = RunId(self.next_run);
         self.next_run += 1;
         let trace = self.set_trace(plan.settings.trace);
         let start = RunStart {
             run,
             settings: plan.settings.clone(),
+            label: self
+                .live
+                .library
+                .find(&plan.settings.workload)
+                .ok()
+                .and_then(|w| w.label(&plan.settings))
+                .map(str::to_owned),
             trace,
             timed: plan.timed.clone(),
-            expected: plan.expected,
+            expected: plan.expected.filter(|_| !self.lanes[lane].crowded),
         };
         self.emit(Body::Run(RunEvent::Started(start.clone())));
         start
@@ -160,7 +197,7 @@ impl Worker {
     ) -> Result<(), PassFailure> {
         self.emit(Body::Run(RunEvent::PassBegan { run: start.run, index }));
         if plan.fresh && plan.settings.memory == MemoryKind::Managed && self.lanes[lane].used() {
-            self.renew(lane, &plan.settings).map_err(PassError::from)?;
+            self.renew(lane, plan).map_err(PassError::from)?;
         }
         self.lanes[lane].advise(self.live.device.as_mut(), plan.settings.advice).map_err(PassError::from)?;
         let before = self.settle();
@@ -182,21 +219,17 @@ impl Worker {
         self.live.tracer.as_mut().and_then(|t| t.settle())
     }
 
-    /// Frees every buffer. A device that has failed may refuse; then the process's end frees them.
+    /// Frees every buffer.
     fn drop_lanes(&mut self) {
         for lane in std::mem::take(&mut self.lanes) {
-            let buffer = lane.buffer();
-            if let Err(error) = self.live.device.free(buffer) {
-                self.say(Level::Warning, "cuda", format!("giving back {}: {error}", buffer.bytes));
-            }
-            self.emit(Body::Freed { address: buffer.address });
+            self.give_back(lane.buffers());
         }
     }
 
     /// After a sticky error: all buffers are gone. Says whether the device can be used again.
     fn recover(&mut self) -> bool {
-        for lane in std::mem::take(&mut self.lanes) {
-            self.emit(Body::Freed { address: lane.buffer().address });
+        for buffer in std::mem::take(&mut self.lanes).iter().flat_map(Lane::buffers) {
+            self.emit(Body::Freed { address: buffer.address });
         }
         if let Some(tracer) = &mut self.live.tracer {
             tracer.set_level(TraceLevel::Off);

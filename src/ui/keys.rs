@@ -244,7 +244,7 @@ pub fn belongs(row: &Row, mode: Mode, screen: Screen) -> bool {
     let does = |action: Action| row.keys.iter().any(|(_, other)| *other == action);
     match screen {
         Screen::Live => mode == Mode::Live || !does(Action::Previous),
-        _ if does(Action::Enter) => screen == Screen::Compare,
+        _ if does(Action::Enter) => false,
         Screen::Memory | Screen::Compare | Screen::Machine | Screen::Insights | Screen::Faults => {
             !does(Action::ZoomIn) && !does(Action::LogScale) || screen == Screen::Faults
         }

@@ -1,8 +1,8 @@
 //! What a workload file says.
 
+use super::step::{Side, Step, order_makes_sense};
 use super::variant::{Choice, Member};
-use crate::device::Access;
-use crate::event::{MemoryKind, Phase};
+use crate::event::{MemoryKind, Phase, Prediction};
 use crate::units::Bytes;
 use serde::{Deserialize, Deserializer};
 
@@ -30,6 +30,9 @@ pub struct Workload {
     pub compare: Vec<Member>,
     /// What one pass does.
     pub pass: PassSpec,
+    /// What the figures of a bench must show if the prediction holds.
+    #[serde(default)]
+    pub expect: Vec<Prediction>,
 }
 
 /// The footprint.
@@ -48,6 +51,15 @@ pub struct Memory {
     /// Whether each pass gets managed memory that nobody has touched yet; other kinds have their pages from the start.
     #[serde(default)]
     pub fresh: bool,
+    /// Names of the arrays that the footprint is divided into evenly, each an allocation of its own.
+    #[serde(default)]
+    pub arrays: Vec<String>,
+    /// In how many allocations the footprint is had, if they need no names.
+    #[serde(default = "one")]
+    pub allocations: u32,
+    /// The default size as a share of the GPU's memory, where that is known; `size` otherwise.
+    #[serde(default)]
+    pub of_gpu: Option<f64>,
     /// Kinds of memory it can run over; the first is the default unless `[defaults]` names another.
     #[serde(deserialize_with = "kinds")]
     pub kinds: Vec<MemoryKind>,
@@ -75,78 +87,22 @@ pub struct PassSpec {
     pub after: Vec<Step>,
 }
 
-/// Which side takes a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Side {
-    /// The host.
-    Cpu,
-    /// The GPU.
-    Gpu,
-}
-
-/// Name of an access pattern.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PatternName {
-    /// In order.
-    #[default]
-    Sequential,
-    /// Every `stride` bytes, then the next offset.
-    Strided,
-    /// A permutation.
-    Random,
-    /// A contiguous chunk for each thread block.
-    Block,
-    /// One warp alone, in order.
-    OneWarp,
-}
-
-/// One touch of the memory by one side.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Step {
-    /// Who.
-    pub on: Side,
-    /// Read, write, read-write.
-    pub access: Access,
-    /// In which order.
-    #[serde(default)]
-    pub pattern: PatternName,
-    /// Distance of consecutive visits, for `strided`.
-    #[serde(default, deserialize_with = "some_size")]
-    pub stride: Option<Bytes>,
-    /// Share of the elements that is visited, for `random`: above 0, at most 1.
-    #[serde(default = "whole")]
-    pub share: f64,
-    /// Chooses the permutation, for `random`.
-    #[serde(default = "seed")]
-    pub seed: u32,
-    /// How many times in a row: at least once, at most 1000 times.
-    #[serde(default = "one")]
-    pub repeat: u32,
-}
-
-/// Most repetitions of a step: each is a launch, and a pass should not take minutes.
-const MAX_REPEAT: u32 = 1_000;
+/// Most allocations: each takes a launch in every touch.
+const MAX_ALLOCATIONS: u32 = 65_536;
+/// Most arrays with names.
+const MAX_ARRAYS: usize = 16;
+/// Beyond twice the card's memory nothing new is seen, and a pass takes minutes.
+const MAX_OF_GPU: f64 = 2.0;
 
 fn one() -> u32 {
     1
-}
-
-fn whole() -> f64 {
-    1.0
-}
-
-fn seed() -> u32 {
-    12_345
 }
 
 fn size<'de, D: Deserializer<'de>>(d: D) -> Result<Bytes, D::Error> {
     String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
 }
 
-fn some_size<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Bytes>, D::Error> {
+pub(super) fn some_size<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Bytes>, D::Error> {
     size(d).map(Some)
 }
 
@@ -200,39 +156,46 @@ impl Workload {
         if self.pass.timed.is_empty() {
             return Err("pass.timed must name at least one phase".to_owned());
         }
+        if !(1..=MAX_ALLOCATIONS).contains(&memory.allocations) || memory.arrays.len() > MAX_ARRAYS {
+            return Err(format!("memory takes up to {MAX_ALLOCATIONS} allocations, or up to {MAX_ARRAYS} arrays"));
+        }
+        if memory.allocations > 1 && !memory.arrays.is_empty() {
+            return Err("memory takes allocations or arrays, not both".to_owned());
+        }
+        if memory.of_gpu.is_some_and(|share| !(share > 0.0 && share <= MAX_OF_GPU)) {
+            return Err(format!("memory.of_gpu must be above 0 and at most {MAX_OF_GPU}"));
+        }
         self.variants_make_sense()?;
-        self.steps().try_for_each(Step::sense)?;
-        let mut samples = self.steps().filter(|s| s.share < 1.0);
-        if let Some(first) = samples.next()
-            && samples.any(|s| (s.share, s.seed) != (first.share, first.seed))
-        {
-            return Err("all sampled steps of a pass must visit the same sample: same share, same seed".to_owned());
+        self.predictions_make_sense()?;
+        let steps: Vec<&Step> = self.steps().collect();
+        steps.iter().try_for_each(|step| step.sense(&memory.arrays))?;
+        let pass = &self.pass;
+        if [&pass.round, &pass.after].iter().any(|part| part.first().is_some_and(|s| s.at_once)) {
+            return Err("at_once: the step before must be of the same part of the pass".to_owned());
+        }
+        let managed_only = memory.kinds.iter().all(|kind| *kind == MemoryKind::Managed);
+        if steps.iter().any(|s| s.on == Side::Peer) && !managed_only {
+            return Err("steps on \"gpu:1\" need memory.kinds = [\"managed\"]".to_owned());
+        }
+        order_makes_sense(&steps)
+    }
+
+    fn predictions_make_sense(&self) -> Result<(), String> {
+        for prediction in &self.expect {
+            for name in prediction.of.iter().chain(&prediction.over) {
+                if !self.compare.iter().any(|member| member.name == *name) {
+                    return Err(format!("[[expect]]: there is no [[compare]] '{name}'"));
+                }
+            }
+            if prediction.at_least.is_none() && prediction.at_most.is_none() {
+                return Err("[[expect]] needs at_least or at_most".to_owned());
+            }
         }
         Ok(())
     }
 
     fn steps(&self) -> impl Iterator<Item = &Step> {
         self.pass.before.iter().chain(&self.pass.round).chain(&self.pass.after)
-    }
-}
-
-impl Step {
-    fn sense(&self) -> Result<(), String> {
-        if !(self.share > 0.0 && self.share <= 1.0) {
-            return Err(format!("share {} must be above 0 and at most 1", self.share));
-        }
-        if !(1..=MAX_REPEAT).contains(&self.repeat) {
-            return Err(format!("repeat {} must be from 1 to {MAX_REPEAT}", self.repeat));
-        }
-        if self.share < 1.0 && self.pattern != PatternName::Random {
-            return Err("share below 1 needs pattern = \"random\"".to_owned());
-        }
-        match (self.pattern, self.stride) {
-            (PatternName::Strided, None) => Err("pattern = \"strided\" needs a stride, such as \"64KiB\"".to_owned()),
-            (PatternName::Strided, Some(s)) if s.0 % 4 != 0 => Err(format!("stride {s} must be a multiple of 4 bytes")),
-            (PatternName::Strided, Some(_)) | (_, None) => Ok(()),
-            (_, Some(_)) => Err("stride belongs to pattern = \"strided\"".to_owned()),
-        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! The bundled workloads, by name.
 
 use super::file::{Workload, WorkloadError};
+use crate::units::{BLOCK, Bytes};
 
 /// Every file under `workloads/`, in menu order. A test compares this list with the folder.
-const BUNDLED: [(&str, &str); 18] = [
+const BUNDLED: [(&str, &str); 28] = [
     ("workloads/sequential.toml", include_str!("../../workloads/sequential.toml")),
     ("workloads/random.toml", include_str!("../../workloads/random.toml")),
     ("workloads/ping-pong.toml", include_str!("../../workloads/ping-pong.toml")),
@@ -22,6 +23,16 @@ const BUNDLED: [(&str, &str); 18] = [
     ("workloads/zero-copy.toml", include_str!("../../workloads/zero-copy.toml")),
     ("workloads/pageable-copy.toml", include_str!("../../workloads/pageable-copy.toml")),
     ("workloads/ping-pong-block.toml", include_str!("../../workloads/ping-pong-block.toml")),
+    ("workloads/vector-add.toml", include_str!("../../workloads/vector-add.toml")),
+    ("workloads/overlap.toml", include_str!("../../workloads/overlap.toml")),
+    ("workloads/data-loader.toml", include_str!("../../workloads/data-loader.toml")),
+    ("workloads/small-buffers.toml", include_str!("../../workloads/small-buffers.toml")),
+    ("workloads/small-copies.toml", include_str!("../../workloads/small-copies.toml")),
+    ("workloads/partial-read.toml", include_str!("../../workloads/partial-read.toml")),
+    ("workloads/concurrent-thrash.toml", include_str!("../../workloads/concurrent-thrash.toml")),
+    ("workloads/peer.toml", include_str!("../../workloads/peer.toml")),
+    ("workloads/oversubscribe.toml", include_str!("../../workloads/oversubscribe.toml")),
+    ("workloads/eviction-order.toml", include_str!("../../workloads/eviction-order.toml")),
 ];
 
 /// The workloads that can be chosen.
@@ -44,6 +55,15 @@ impl Library {
         }
         self.workloads.push(workload);
         Ok(())
+    }
+
+    /// Gives workloads whose footprint is a share of the GPU's memory their default size.
+    pub fn fit_to(&mut self, vram: Bytes) {
+        for memory in self.workloads.iter_mut().map(|w| &mut w.memory) {
+            let Some(share) = memory.of_gpu else { continue };
+            let size = (vram.0 as f64 * share) as u64 / BLOCK * BLOCK;
+            memory.size = Bytes(size.max(memory.min.0));
+        }
     }
 
     /// In menu order.

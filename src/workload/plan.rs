@@ -1,20 +1,26 @@
 //! From a workload and settings to the steps of a pass, or the reasons why this machine cannot.
 
-use super::file::{PatternName, Side, Step, Workload};
-use crate::device::{Access, Pattern};
-use crate::event::{Advice, Caps, MemoryKind, Moved, Phase, Proc, Settings};
+use super::expected::expected;
+use super::file::Workload;
+use super::step::{Side, Step};
+use crate::device::{Access, ELEMENT, Part, Pattern};
+use crate::event::{AccessPattern, Advice, Caps, MemoryKind, Moved, Phase, Piece, Proc, Settings};
 use crate::units::{Bytes, PAGE};
 
-/// Size of an element: `u32`.
-const ELEMENT: u64 = 4;
-/// From this size on a turn takes far longer than the 500 µs within which the driver sees thrashing.
-const CERTAIN_FROM: Bytes = Bytes::mib(16);
+/// Distance of visits where the user asks for a strided pattern that the file does not have.
+const DEFAULT_STRIDE: u64 = 64 << 10;
 
 /// What one pass does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The settings it was made from.
     pub settings: Settings,
+    /// In how many buffers the footprint is had.
+    pub buffers: usize,
+    /// Size of each.
+    pub buffer_bytes: Bytes,
+    /// Elements of a piece, if data moves in pieces.
+    pub piece: Option<u64>,
     /// Steps before the rounds.
     pub before: Vec<PlanStep>,
     /// Steps of a round.
@@ -33,7 +39,7 @@ pub struct Plan {
     pub expected: Option<Moved>,
 }
 
-/// One touch, resolved.
+/// One step, resolved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanStep {
     /// Who.
@@ -42,21 +48,66 @@ pub struct PlanStep {
     pub access: Access,
     /// In which order.
     pub pattern: Pattern,
-    /// Length of the range in elements of 4 bytes.
-    pub elements: u64,
-    /// Elements visited.
+    /// The range of each buffer.
+    pub part: Part,
+    /// Elements visited in each.
     pub count: u64,
+    /// How many times in a row.
+    pub repeat: u32,
+    /// How often a kernel does its arithmetic on each element.
+    pub work: u32,
+    /// Which buffer; none for each of them in turn.
+    pub buffer: Option<usize>,
+    /// The buffers that an addition reads.
+    pub addends: Option<[usize; 2]>,
+    /// Whether it comes piece by piece on two streams.
+    pub pipelined: bool,
+    /// Whether it runs at the same time as the step before it.
+    pub at_once: bool,
 }
 
 impl PlanStep {
     /// The phase that its time belongs to.
     pub fn phase(&self) -> Phase {
         match (self.on, self.access) {
+            _ if self.pipelined => Phase::Overlapped,
             (Proc::Gpu(_), _) => Phase::Kernel,
-            (Proc::Cpu, Access::Write) => Phase::CpuWrite,
+            (Proc::Cpu, Access::Write | Access::Add) => Phase::CpuWrite,
             (Proc::Cpu, Access::ReadWrite) => Phase::CpuUpdate,
             (Proc::Cpu, Access::Read) => Phase::CpuRead,
         }
+    }
+
+    /// Whether what was there before does not matter, in a buffer of `elements`.
+    pub fn overwrites(&self, elements: u64) -> bool {
+        matches!(self.access, Access::Write | Access::Add) && self.count == elements
+    }
+
+    /// The buffers that it touches, of `buffers`; an addition's addends are not among them.
+    pub fn buffers(&self, buffers: usize) -> std::ops::Range<usize> {
+        self.buffer.map_or(0..buffers, |only| only..only + 1)
+    }
+}
+
+impl Plan {
+    /// Every step of a pass, in order.
+    pub fn steps(&self) -> impl Iterator<Item = &PlanStep> {
+        let rounds = (0..self.rounds).flat_map(|_| &self.round);
+        self.before.iter().chain(rounds).chain(&self.after)
+    }
+
+    /// Every step of a pass in order, those together that run at the same time.
+    pub fn groups(&self) -> impl Iterator<Item = &[PlanStep]> {
+        fn split(steps: &[PlanStep]) -> impl Iterator<Item = &[PlanStep]> {
+            steps.chunk_by(|_, next| next.at_once)
+        }
+        let rounds = (0..self.rounds).flat_map(|_| split(&self.round));
+        split(&self.before).chain(rounds).chain(split(&self.after))
+    }
+
+    /// Elements of each buffer.
+    pub fn elements(&self) -> u64 {
+        self.buffer_bytes.0 / ELEMENT
     }
 }
 
@@ -65,21 +116,30 @@ pub fn plan(workload: &Workload, settings: &Settings, caps: &Caps) -> Result<Pla
     let mut reasons = Vec::new();
     size_reasons(workload, settings.size, &mut reasons);
     memory_reasons(workload, settings, caps, &mut reasons);
-    let elements = settings.size.0 / ELEMENT;
+    side_reasons(workload, settings, caps, &mut reasons);
+    let (buffers, buffer_bytes) = division(workload, settings, &mut reasons);
+    let elements = buffer_bytes.0 / ELEMENT;
     let mut resolve = |steps: &[Step]| -> Vec<PlanStep> {
-        let planned = |s| step(s, elements).map_err(|r| reasons.push(r)).ok().map(|p| (p, s.repeat));
-        steps.iter().filter_map(planned).flat_map(|(step, times)| (0..times).map(move |_| step)).collect()
+        let planned = |s| step(s, workload, settings.shape.pattern, elements).map_err(|r| reasons.push(r)).ok();
+        steps.iter().filter_map(planned).collect()
     };
     let (before, round, after) =
         (resolve(&workload.pass.before), resolve(&workload.pass.round), resolve(&workload.pass.after));
     if !reasons.is_empty() {
         return Err(reasons);
     }
+    let piece = match settings.shape.piece {
+        Some(Piece::Size(piece)) if piece < buffer_bytes => Some(piece.0 / ELEMENT),
+        _ => None,
+    };
     let mut plan = Plan {
         settings: settings.clone(),
+        buffers,
+        buffer_bytes,
+        piece,
         before,
         round,
-        rounds: workload.pass.rounds,
+        rounds: settings.shape.rounds.unwrap_or(workload.pass.rounds),
         after,
         fresh: workload.memory.fresh,
         timed: workload.pass.timed.clone(),
@@ -120,57 +180,82 @@ fn memory_reasons(workload: &Workload, settings: &Settings, caps: &Caps, reasons
     }
 }
 
-fn step(step: &Step, elements: u64) -> Result<PlanStep, String> {
-    let pattern = match step.pattern {
-        PatternName::Sequential => Pattern::Sequential,
-        PatternName::Block => Pattern::Block,
-        PatternName::OneWarp => Pattern::OneWarp,
-        PatternName::Random => Pattern::Random { seed: step.seed },
-        PatternName::Strided => {
-            let stride_bytes = step.stride.map_or(ELEMENT, |s| s.0);
+/// Reasons in who takes part: a second GPU, or both sides of managed memory at the same time.
+fn side_reasons(workload: &Workload, settings: &Settings, caps: &Caps, reasons: &mut Vec<String>) {
+    let pass = &workload.pass;
+    let steps = || pass.before.iter().chain(&pass.round).chain(&pass.after);
+    if caps.gpus < 2 && steps().any(|s| s.on == Side::Peer) {
+        reasons.push(format!("{} needs a second GPU, and there is only one", workload.name));
+    }
+    if settings.memory == MemoryKind::Managed && steps().any(|s| s.at_once) {
+        let why = caps.concurrent.reason();
+        reasons.extend(why.map(|why| format!("CPU and GPU cannot use managed memory at the same time: {why}")));
+    }
+}
+
+/// How many buffers of which size; more than one are whole pages each.
+fn division(workload: &Workload, settings: &Settings, reasons: &mut Vec<String>) -> (usize, Bytes) {
+    let memory = &workload.memory;
+    let buffers = match settings.shape.allocations {
+        _ if !memory.arrays.is_empty() => memory.arrays.len() as u64,
+        Some(asked) => u64::from(asked).max(1),
+        None => u64::from(memory.allocations),
+    };
+    if buffers == 1 {
+        return (1, settings.size);
+    }
+    let bytes = settings.size.0 / buffers / PAGE * PAGE;
+    if bytes == 0 {
+        reasons.push(format!("{} in {buffers} allocations is less than a page of 4 KiB each", settings.size));
+    }
+    (buffers as usize, Bytes(bytes))
+}
+
+fn step(step: &Step, workload: &Workload, asked: Option<AccessPattern>, elements: u64) -> Result<PlanStep, String> {
+    // A sample is of a permutation, an addition goes in order, and the CPU's order is not what is studied.
+    let fixed = step.on == Side::Cpu || step.share < 1.0 || step.access == Access::Add;
+    let pattern = match asked.filter(|_| !fixed).unwrap_or(step.pattern) {
+        AccessPattern::Sequential => Pattern::Sequential,
+        AccessPattern::Block => Pattern::Block,
+        AccessPattern::OneWarp => Pattern::OneWarp,
+        AccessPattern::Random => Pattern::Random { seed: step.seed },
+        AccessPattern::Strided => {
+            let stride_bytes = step.stride.map_or(DEFAULT_STRIDE, |s| s.0);
             if stride_bytes == 0 || !(elements * ELEMENT).is_multiple_of(stride_bytes) {
                 return Err(format!("the stride of {} must divide the size", Bytes(stride_bytes)));
             }
             Pattern::Strided { stride_bytes }
         }
     };
-    let count = if step.share < 1.0 { ((elements as f64 * step.share) as u64).max(1) } else { elements };
-    let on = match step.on {
-        Side::Cpu => Proc::Cpu,
-        Side::Gpu => Proc::Gpu(0),
+    let part = match step.part {
+        None => Part { first: 0, elements },
+        Some([from, to]) => {
+            let (from, to) = ((elements as f64 * from) as u64, (elements as f64 * to) as u64);
+            Part { first: from.min(elements.saturating_sub(1)), elements: (to - from).max(1) }
+        }
     };
-    Ok(PlanStep { on, access: step.access, pattern, elements, count })
-}
-
-/// The bytes of a pass are known when every step visits all of plain managed memory: then each page travels when the
-/// other side had it, and the pass must find it where every pass does. In smaller memory the sides take turns so quickly
-/// that the driver may call it thrashing, and keep pages where they are.
-fn expected(plan: &Plan) -> Option<Moved> {
-    let settings = &plan.settings;
-    let plain = settings.memory == MemoryKind::Managed && settings.advice == Advice::None;
-    if !plain || settings.size < CERTAIN_FROM {
-        return None;
-    }
-    let rounds = (0..plan.rounds).flat_map(|_| &plan.round);
-    let steps = || plan.before.iter().chain(rounds.clone()).chain(&plan.after);
-    let (first, last) = (steps().next()?.on, steps().last()?.on);
-    let alike = plan.fresh || first == last;
-    if !alike || !steps().all(|s| s.count == s.elements) {
-        return None;
-    }
-    let mut home = first;
-    let (mut to_gpu, mut to_cpu) = (0, 0);
-    for step in steps().filter(|s| s.on != std::mem::replace(&mut home, s.on)) {
-        *(if step.on == Proc::Cpu { &mut to_cpu } else { &mut to_gpu }) += 1;
-    }
-    let bytes = settings.size.0.div_ceil(PAGE) * PAGE;
-    Some(Moved { htod: Bytes(to_gpu * bytes), dtoh: Bytes(to_cpu * bytes) })
+    let count = if step.share < 1.0 { ((elements as f64 * step.share) as u64).max(1) } else { part.elements };
+    let index = |name: &String| workload.memory.arrays.iter().position(|array| array == name);
+    let addends = step.from.as_ref().and_then(|[a, b]| Some([index(a)?, index(b)?]));
+    Ok(PlanStep {
+        on: step.on.proc(),
+        access: step.access,
+        pattern,
+        part,
+        count,
+        repeat: step.repeat,
+        work: step.work,
+        buffer: step.array.as_ref().and_then(index),
+        addends,
+        pipelined: step.pipelined,
+        at_once: step.at_once,
+    })
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::event::{Can, TraceLevel};
+    use crate::event::{Can, Shape, TraceLevel};
     use crate::workload::Library;
 
     pub fn caps() -> Caps {
@@ -196,6 +281,7 @@ pub(crate) mod tests {
             advice: Advice::None,
             size: size.parse().unwrap(),
             trace: TraceLevel::Off,
+            shape: Shape::default(),
         }
     }
 
@@ -231,10 +317,28 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_repeated_step_is_that_many_steps() {
-        let plan = planned(&settings("iterative-reuse", "64MiB"), &caps()).unwrap();
-        assert_eq!(plan.round.len(), 10);
-        assert!(plan.round.iter().all(|s| *s == plan.round[0]));
+    fn what_the_user_says_of_the_shape_goes_before_the_file() {
+        let shape = Shape {
+            pattern: Some(AccessPattern::Strided),
+            piece: Some(Piece::Size(Bytes::mib(16))),
+            rounds: Some(3),
+            allocations: Some(2),
+        };
+        let plan = planned(&Settings { shape, ..settings("sequential", "256MiB") }, &caps()).unwrap();
+        assert_eq!((plan.buffers, plan.buffer_bytes, plan.rounds), (2, Bytes::mib(128), 3));
+        assert_eq!(plan.piece, Some(4 << 20));
+        assert_eq!(plan.round[0].pattern, Pattern::Strided { stride_bytes: 64 << 10 });
+        assert_eq!(plan.after[0].pattern, Pattern::Sequential, "the CPU goes in order");
+        let many = Shape { allocations: Some(65_536), ..Shape::default() };
+        let reasons = planned(&Settings { shape: many, ..settings("sequential", "1MiB") }, &caps()).unwrap_err();
+        assert!(reasons[0].contains("less than a page"), "{reasons:?}");
+    }
+
+    #[test]
+    fn a_second_gpu_that_is_not_there_is_a_reason() {
+        let reasons = planned(&settings("peer", "64MiB"), &caps()).unwrap_err();
+        assert!(reasons[0].contains("needs a second GPU"), "{reasons:?}");
+        assert!(planned(&settings("peer", "64MiB"), &Caps { gpus: 2, ..caps() }).is_ok());
     }
 
     #[test]
@@ -250,6 +354,6 @@ pub(crate) mod tests {
     #[test]
     fn a_sample_counts_its_share() {
         let plan = planned(&settings("random", "256MiB"), &caps()).unwrap();
-        assert_eq!((plan.round[0].elements, plan.round[0].count), (64 << 20, 16_384));
+        assert_eq!((plan.round[0].part.elements, plan.round[0].count), (64 << 20, 16_384));
     }
 }

@@ -1,7 +1,7 @@
 //! Which memory, prefetch and advice a workload runs with: its own defaults, and what is put in their place.
 
 use super::file::Workload;
-use crate::event::{Advice, MemoryKind, Settings, TraceLevel};
+use crate::event::{AccessPattern, Advice, MemoryKind, Piece, Settings, Shape, TraceLevel};
 use crate::units::Bytes;
 use serde::Deserialize;
 
@@ -15,6 +15,14 @@ pub struct Choice {
     pub prefetch: Option<bool>,
     /// Advice.
     pub advice: Option<Advice>,
+    /// Order of the GPU's visits.
+    pub pattern: Option<AccessPattern>,
+    /// Pieces in which data moves.
+    pub piece: Option<Piece>,
+    /// Rounds in a pass.
+    pub rounds: Option<u32>,
+    /// In how many allocations the footprint is had.
+    pub allocations: Option<u32>,
 }
 
 /// One of the variants that a workload compares.
@@ -29,9 +37,17 @@ pub struct Member {
     pub prefetch: Option<bool>,
     /// Advice, if not the default.
     pub advice: Option<Advice>,
+    /// Order of the GPU's visits.
+    pub pattern: Option<AccessPattern>,
+    /// Pieces in which data moves.
+    pub piece: Option<Piece>,
+    /// Rounds in a pass.
+    pub rounds: Option<u32>,
+    /// In how many allocations the footprint is had.
+    pub allocations: Option<u32>,
 }
 
-/// Memory, prefetch and advice together.
+/// Memory, prefetch, advice and shape together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// Kind of memory.
@@ -40,12 +56,15 @@ pub struct Variant {
     pub prefetch: bool,
     /// Advice.
     pub advice: Advice,
+    /// The shape of a pass.
+    pub shape: Shape,
 }
 
 impl Member {
     /// What it puts in place of the defaults.
     pub fn choice(&self) -> Choice {
-        Choice { memory: self.memory, prefetch: self.prefetch, advice: self.advice }
+        let Self { memory, prefetch, advice, pattern, piece, rounds, allocations, .. } = *self;
+        Choice { memory, prefetch, advice, pattern, piece, rounds, allocations }
     }
 }
 
@@ -66,7 +85,20 @@ impl Workload {
             memory,
             prefetch: choice.prefetch.or(hints.prefetch).unwrap_or(false),
             advice: choice.advice.or(hints.advice).unwrap_or(Advice::None),
+            shape: Shape {
+                pattern: choice.pattern.or(self.defaults.pattern),
+                piece: choice.piece.or(self.defaults.piece),
+                rounds: choice.rounds.or(self.defaults.rounds),
+                allocations: choice.allocations.or(self.defaults.allocations),
+            },
         }
+    }
+
+    /// What the file calls these settings among those that it compares.
+    pub fn label(&self, settings: &Settings) -> Option<&str> {
+        let Settings { memory, prefetch, advice, shape, .. } = *settings;
+        let ran = Variant { memory, prefetch, advice, shape };
+        self.compare.iter().find(|member| self.variant(member.choice()) == ran).map(|member| member.name.as_str())
     }
 
     /// The variants that it compares; the default alone if it names none.
@@ -79,8 +111,8 @@ impl Workload {
 
     /// Settings to run a variant with.
     pub fn settings(&self, variant: Variant, size: Bytes, trace: TraceLevel) -> Settings {
-        let Variant { memory, prefetch, advice } = variant;
-        Settings { workload: self.name.clone(), memory, prefetch, advice, size, trace }
+        let Variant { memory, prefetch, advice, shape } = variant;
+        Settings { workload: self.name.clone(), memory, prefetch, advice, size, trace, shape }
     }
 
     /// Defaults and members must be of memory that the workload runs over, each with hints that mean something.
@@ -94,6 +126,12 @@ impl Workload {
             let hinted = choice.prefetch == Some(true) || choice.advice.is_some_and(|a| a != Advice::None);
             if memory != MemoryKind::Managed && hinted {
                 return Err(format!("{place}: prefetch and advice are for managed memory, not for {memory}"));
+            }
+            if choice.rounds == Some(0) || choice.allocations == Some(0) {
+                return Err(format!("{place}: rounds and allocations must be at least 1"));
+            }
+            if choice.allocations.is_some() && !self.memory.arrays.is_empty() {
+                return Err(format!("{place}: memory with named arrays is divided into just these"));
             }
         }
         for (i, member) in self.compare.iter().enumerate() {
@@ -119,14 +157,15 @@ mod tests {
     fn a_choice_goes_before_the_defaults_and_hints_stay_with_managed_memory() {
         let workload = with("[defaults]\nprefetch = true\nadvice = \"read-mostly\"\n").unwrap();
         let variant = |choice| workload.variant(choice);
-        let default = Variant { memory: MemoryKind::Managed, prefetch: true, advice: Advice::ReadMostly };
+        let shape = Shape::default();
+        let default = Variant { memory: MemoryKind::Managed, prefetch: true, advice: Advice::ReadMostly, shape };
         assert_eq!(variant(Choice::default()), default);
         let off = Choice { prefetch: Some(false), ..Choice::default() };
         assert_eq!(variant(off), Variant { prefetch: false, ..default });
         let explicit = Choice { memory: Some(MemoryKind::Explicit), ..Choice::default() };
         assert_eq!(
             variant(explicit),
-            Variant { memory: MemoryKind::Explicit, prefetch: false, advice: Advice::None },
+            Variant { memory: MemoryKind::Explicit, prefetch: false, advice: Advice::None, shape },
             "a copy takes no hints"
         );
     }

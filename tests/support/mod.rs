@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use umtop::device::{
-    Access, Buffer, Device, DeviceError, Expect, MemoryFree, Pattern, Recovery, Span, Touch, Touched, Transfer, permute,
+    Access, Buffer, Device, DeviceError, Expect, Lane, MemoryFree, Op, Part, Pattern, Recovery, Span, Touch, Touched,
+    Transfer, permute,
 };
 use umtop::event::{Advice, Caps, Check, MemoryKind, Proc};
 use umtop::units::{Bytes, Stamp};
@@ -93,11 +94,13 @@ impl Device for HostDevice {
         Ok(())
     }
 
-    fn transfer(&mut self, buffer: Buffer, _: Transfer, to: Proc) -> Result<Span, DeviceError> {
+    fn transfer(&mut self, buffer: Buffer, part: Part, _: Transfer, to: Proc) -> Result<Span, DeviceError> {
+        buffer.has(part)?;
+        let range = part.first as usize..(part.first + part.elements) as usize;
         let Parts { host, device } = self.buffers.get_mut(&buffer.id).unwrap();
         match (device, to) {
-            (Some(device), Proc::Cpu) => host.copy_from_slice(device),
-            (Some(device), Proc::Gpu(_)) => device.copy_from_slice(host),
+            (Some(device), Proc::Cpu) => host[range.clone()].copy_from_slice(&device[range]),
+            (Some(device), Proc::Gpu(_)) => device[range.clone()].copy_from_slice(&host[range]),
             (None, _) => {}
         }
         Ok(self.span())
@@ -105,6 +108,8 @@ impl Device for HostDevice {
 
     fn touch(&mut self, buffer: Buffer, on: Proc, touch: &Touch) -> Result<Touched, DeviceError> {
         let mut visits = visits(touch);
+        let seen = |of: &Parts| of.device.as_ref().filter(|_| on != Proc::Cpu).unwrap_or(&of.host).clone();
+        let addends = touch.addends.map(|pair| pair.map(|addend| seen(&self.buffers[&addend.id])));
         if on != Proc::Cpu {
             match self.flaw {
                 Some(Flaw::MissesOne) => drop(visits.pop()),
@@ -119,10 +124,33 @@ impl Device for HostDevice {
             Access::Read => found = touch.expect.map(|expect| check(data, &visits, &expect)),
             Access::Write => visits.iter().for_each(|&i| data[i] = touch.value.at(i as u64)),
             Access::ReadWrite => visits.iter().for_each(|&i| {
-                data[i] = data[i].wrapping_mul(touch.value.mul).wrapping_add(touch.value.add);
+                for _ in 0..touch.work {
+                    data[i] = data[i].wrapping_mul(touch.value.mul).wrapping_add(touch.value.add);
+                }
             }),
+            Access::Add => {
+                let [a, b] = addends.unwrap();
+                visits.iter().for_each(|&i| data[i] = a[i].wrapping_add(b[i]));
+            }
         }
         Ok(Touched { span: self.span(), check: found })
+    }
+
+    /// One after the other: what is right must be right in any order.
+    fn overlap(&mut self, lanes: &[Lane]) -> Result<Touched, DeviceError> {
+        let mut check: Option<Check> = None;
+        for op in lanes.iter().flatten() {
+            let found = match *op {
+                Op::Transfer { buffer, part, how, to } => self.transfer(buffer, part, how, to).map(|_| None)?,
+                Op::Touch { buffer, on, touch } => self.touch(buffer, on, &touch)?.check,
+            };
+            if let Some(found) = found {
+                let sum = check.get_or_insert_default();
+                sum.elements += found.elements;
+                sum.wrong += found.wrong;
+            }
+        }
+        Ok(Touched { span: self.span(), check })
     }
 
     fn recover(&mut self) -> Result<Recovery, DeviceError> {

@@ -4,10 +4,10 @@
 use super::context::Context;
 use super::error::OUT_OF_MEMORY;
 use crate::device::host_memory::host_available;
-use crate::device::{DeviceError, MemoryFree};
+use crate::device::{DeviceError, ELEMENT, MemoryFree, Part};
 use crate::event::MemoryKind;
 use crate::units::Bytes;
-use cudarc::driver::sys::CUdeviceptr;
+use cudarc::driver::sys::{CUdeviceptr, CUstream};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -93,7 +93,7 @@ impl Memory {
         }
     }
 
-    /// Address and length, if this is managed memory.
+    /// Address and length of all of it, if this is managed memory.
     pub(super) fn managed(&self) -> Result<(CUdeviceptr, usize), DeviceError> {
         match self.kind {
             MemoryKind::Managed => Ok((self.device, self.bytes)),
@@ -106,22 +106,32 @@ impl Memory {
         (self.bytes / size_of::<u32>()) as u64
     }
 
-    /// The host's view. The GPU must be idle, which it is between calls.
+    /// The host's view. The GPU is idle between calls; within [`crate::device::Device::overlap`] it may read what the
+    /// host reads, or write the values that the host writes.
     pub(super) fn on_host(&mut self) -> &mut [u32] {
-        // SAFETY: the range is mapped, aligned to a page and ours; the kernels that may have written it have been
+        // SAFETY: the range is mapped, aligned to a page and ours; the kernels that may have changed it have been
         // waited for in a call that the compiler cannot see into, so nothing is cached across it.
         unsafe { std::slice::from_raw_parts_mut(self.host.cast(), self.bytes / size_of::<u32>()) }
     }
 
-    /// Puts the copy of all of it, to or from the GPU, on the stream.
-    pub(super) fn copy(&self, context: &Context, to_gpu: bool) -> Result<(), DeviceError> {
+    /// Puts the copy of `part`, which lies within it, to or from the GPU, on the stream.
+    pub(super) fn copy(
+        &self,
+        context: &Context,
+        part: Part,
+        to_gpu: bool,
+        stream: CUstream,
+    ) -> Result<(), DeviceError> {
         let driver = context.driver;
-        // SAFETY: both parts are `bytes` long and live until the caller has waited for the stream.
+        let (offset, bytes) = (part.first * ELEMENT, (part.elements * ELEMENT) as usize);
+        let device = self.device + offset;
+        // SAFETY: the part lies within both halves, which live until the caller has waited for the stream.
         unsafe {
+            let host = self.host.byte_add(offset as usize);
             if to_gpu {
-                driver.cuMemcpyHtoDAsync_v2(self.device, self.host, self.bytes, context.stream)
+                driver.cuMemcpyHtoDAsync_v2(device, host, bytes, stream)
             } else {
-                driver.cuMemcpyDtoHAsync_v2(self.host, self.device, self.bytes, context.stream)
+                driver.cuMemcpyDtoHAsync_v2(host, device, bytes, stream)
             }
         }
     }

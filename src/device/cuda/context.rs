@@ -13,7 +13,17 @@ const NON_BLOCKING: u32 = 1;
 /// `CU_EVENT_DEFAULT`: with timing.
 const TIMING: u32 = 0;
 
-/// A retained primary context. All work goes to one stream and is waited for, so that when no call is running the GPU
+/// Streams for lanes that run at the same time.
+pub(super) const LANES: usize = 4;
+
+/// A stream beside the main one, and the event that says that its work is done.
+#[derive(Clone, Copy)]
+pub(super) struct Side {
+    pub(super) stream: CUstream,
+    done: CUevent,
+}
+
+/// A retained primary context. All work goes to its streams and is waited for, so that when no call is running the GPU
 /// is idle and the host may touch any memory, `concurrentManagedAccess` or not.
 pub(super) struct Context {
     pub(super) driver: &'static Driver,
@@ -22,6 +32,7 @@ pub(super) struct Context {
     handle: CUcontext,
     before: CUevent,
     after: CUevent,
+    pub(super) sides: [Side; LANES],
 }
 
 // SAFETY: the handles may be used from any thread in which the context is current, and `enter` makes it so.
@@ -30,8 +41,15 @@ unsafe impl Send for Context {}
 impl Context {
     /// Retains the primary context of `device` and makes it current in this thread.
     pub(super) fn open(driver: &'static Driver, device: CUdevice) -> Result<Self, DeviceError> {
-        let mut context =
-            Self { driver, device, stream: null_mut(), handle: null_mut(), before: null_mut(), after: null_mut() };
+        let mut context = Self {
+            driver,
+            device,
+            stream: null_mut(),
+            handle: null_mut(),
+            before: null_mut(),
+            after: null_mut(),
+            sides: [Side { stream: null_mut(), done: null_mut() }; LANES],
+        };
         // SAFETY: `device` came from cuDeviceGet, and each call fills one field; what is left null is never used.
         unsafe {
             driver.cuDevicePrimaryCtxRetain(&mut context.handle, device)?;
@@ -39,6 +57,10 @@ impl Context {
             driver.cuStreamCreate(&mut context.stream, NON_BLOCKING)?;
             driver.cuEventCreate(&mut context.before, TIMING)?;
             driver.cuEventCreate(&mut context.after, TIMING)?;
+            for side in &mut context.sides {
+                driver.cuStreamCreate(&mut side.stream, NON_BLOCKING)?;
+                driver.cuEventCreate(&mut side.done, TIMING)?;
+            }
         }
         Ok(context)
     }
@@ -75,18 +97,52 @@ impl Context {
         enqueue: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<Span, DeviceError> {
         let begin = clock.now();
-        // SAFETY: events and stream are of this context.
-        unsafe { self.driver.cuEventRecord(self.before, self.stream)? };
+        self.mark()?;
         enqueue()?;
-        // SAFETY: as above.
+        let gpu = self.finish()?;
+        Ok(Span { begin, end: clock.now(), gpu: Some(gpu) })
+    }
+
+    /// Marks the beginning of timed work on the main stream.
+    fn mark(&self) -> Result<(), DeviceError> {
+        // SAFETY: event and stream are of this context.
+        unsafe { self.driver.cuEventRecord(self.before, self.stream) }
+    }
+
+    /// Waits for all work on the main stream; its time on the GPU's clock since the mark.
+    pub(super) fn finish(&self) -> Result<Nanos, DeviceError> {
+        // SAFETY: event and stream are of this context.
         unsafe { self.driver.cuEventRecord(self.after, self.stream)? };
         self.synchronize()?;
-        let end = clock.now();
         let mut milliseconds = 0f32;
         // SAFETY: both events have completed, as the stream is empty.
         unsafe { self.driver.cuEventElapsedTime(&mut milliseconds, self.before, self.after)? };
-        let gpu = Nanos((f64::from(milliseconds.max(0.0)) * 1e6).round() as u64);
-        Ok(Span { begin, end, gpu: Some(gpu) })
+        Ok(Nanos((f64::from(milliseconds.max(0.0)) * 1e6).round() as u64))
+    }
+
+    /// Marks the beginning of timed work, before which the first `lanes` side streams do not go on.
+    pub(super) fn fork(&self, lanes: usize) -> Result<(), DeviceError> {
+        self.mark()?;
+        // SAFETY: event and streams are of this context.
+        let wait = |side: &Side| unsafe { self.driver.cuStreamWaitEvent(side.stream, self.before, 0) };
+        self.sides.iter().take(lanes).try_for_each(wait)
+    }
+
+    /// Lets the main stream go on only when the first `lanes` side streams are done.
+    pub(super) fn join(&self, lanes: usize) -> Result<(), DeviceError> {
+        self.sides.iter().take(lanes).try_for_each(|side| {
+            // SAFETY: events and streams are of this context.
+            unsafe {
+                self.driver.cuEventRecord(side.done, side.stream)?;
+                self.driver.cuStreamWaitEvent(self.stream, side.done, 0)
+            }
+        })
+    }
+
+    /// Waits until every side stream is empty.
+    pub(super) fn drain(&self) -> Result<(), DeviceError> {
+        // SAFETY: the streams live as long as the context.
+        self.sides.iter().try_for_each(|side| unsafe { self.driver.cuStreamSynchronize(side.stream) })
     }
 
     /// A context that opens this GPU's primary context anew, to be called when this one is gone.
@@ -111,13 +167,15 @@ impl Drop for Context {
         // SAFETY: each handle is destroyed once, and only if it was made.
         unsafe {
             let _ = self.driver.cuCtxSetCurrent(self.handle);
-            for event in [self.before, self.after] {
+            for event in [self.before, self.after].into_iter().chain(self.sides.map(|side| side.done)) {
                 if !event.is_null() {
                     let _ = self.driver.cuEventDestroy_v2(event);
                 }
             }
-            if !self.stream.is_null() {
-                let _ = self.driver.cuStreamDestroy_v2(self.stream);
+            for stream in [self.stream].into_iter().chain(self.sides.map(|side| side.stream)) {
+                if !stream.is_null() {
+                    let _ = self.driver.cuStreamDestroy_v2(stream);
+                }
             }
             let _ = self.driver.cuDevicePrimaryCtxRelease_v2(self.device);
         }

@@ -4,12 +4,12 @@
 use super::buffers::Memory;
 use super::context::Context;
 use super::ffi::Place;
-use crate::device::{DeviceError, GpuSurvey};
+use crate::device::{DeviceError, ELEMENT, GpuSurvey, Part};
 use crate::event::{Advice, Can, Caps};
-use cudarc::driver::sys::CUmem_advise as Say;
+use cudarc::driver::sys::{CUmem_advise as Say, CUstream};
 
-/// What a GPU can do. `hint_calls`: whether the driver has the calls for advice and prefetch.
-pub(super) fn caps(gpu: &GpuSurvey, hint_calls: bool) -> Caps {
+/// What a GPU can do. `hint_calls`: whether the driver has the calls for advice and prefetch; `gpus`: how many there are.
+pub(super) fn caps(gpu: &GpuSurvey, hint_calls: bool, gpus: usize) -> Caps {
     let hints = match (gpu.concurrent, hint_calls) {
         (false, _) => Can::No(
             "concurrentManagedAccess is 0 here (Windows, WSL2, some vGPUs): the driver moves whole allocations at each \
@@ -31,7 +31,7 @@ pub(super) fn caps(gpu: &GpuSurvey, hint_calls: bool) -> Caps {
         host_page_tables: Can::when(gpu.host_page_tables, "this GPU has page tables of its own"),
         zero_copy: Can::when(gpu.map_host, "canMapHostMemory is 0 on this GPU"),
         trace: Can::No("not attached yet".to_owned()),
-        gpus: 1,
+        gpus: u32::try_from(gpus).unwrap_or(u32::MAX),
     }
 }
 
@@ -64,11 +64,18 @@ pub(super) fn advise(context: &Context, memory: &Memory, advice: Advice, set: bo
     Ok(())
 }
 
-/// Puts the prefetch of all of `memory` on the stream; `context` is current.
-pub(super) fn prefetch(context: &Context, memory: &Memory, to_gpu: bool) -> Result<(), DeviceError> {
-    let (pointer, bytes) = memory.managed()?;
+/// Puts the prefetch of `part`, which lies within `memory`, on the stream; `context` is current.
+pub(super) fn prefetch(
+    context: &Context,
+    memory: &Memory,
+    part: Part,
+    to_gpu: bool,
+    stream: CUstream,
+) -> Result<(), DeviceError> {
+    let (pointer, _) = memory.managed()?;
+    let (pointer, bytes) = (pointer + part.first * ELEMENT, (part.elements * ELEMENT) as usize);
     // SAFETY: the range is managed memory of ours, the stream is the context's.
-    unsafe { context.driver.prefetch(pointer, bytes, place(context, to_gpu), context.stream) }
+    unsafe { context.driver.prefetch(pointer, bytes, place(context, to_gpu), stream) }
 }
 
 fn place(context: &Context, gpu: bool) -> Place {

@@ -13,6 +13,8 @@ pub(super) fn run(data: &mut [u32], touch: &Touch, visits: &Visits) -> Option<Ch
     match (touch.access, touch.expect) {
         (Access::Write, _) => write(data, touch.value, visits),
         (Access::ReadWrite, _) => update(data, touch.value, visits),
+        // A GPU's only: `CudaDevice::touch` refuses it for the CPU.
+        (Access::Add, _) => {}
         (Access::Read, None) => read(data, visits),
         (Access::Read, Some(expect)) => return Some(check(data, &expect, visits)),
     }
@@ -150,7 +152,7 @@ mod tests {
 
     fn go(data: &mut [u32], access: Access, pattern: Pattern, count: u64, value: Affine) -> Option<Check> {
         let elements = data.len() as u64;
-        apply(data, &Touch { access, pattern, first: 0, elements, count, value, expect: None })
+        apply(data, &Touch { access, pattern, first: 0, elements, count, value, work: 1, expect: None, addends: None })
     }
 
     fn apply(data: &mut [u32], touch: &Touch) -> Option<Check> {
@@ -161,7 +163,17 @@ mod tests {
     fn checked(data: &mut [u32], pattern: Pattern, touched: Affine, count: u64) -> Check {
         let elements = data.len() as u64;
         let expect = Some(Expect { touched, untouched: OLD, count });
-        let touch = Touch { access: Access::Read, pattern, first: 0, elements, count: elements, value: OLD, expect };
+        let touch = Touch {
+            access: Access::Read,
+            pattern,
+            first: 0,
+            elements,
+            count: elements,
+            value: OLD,
+            work: 1,
+            expect,
+            addends: None,
+        };
         apply(data, &touch).unwrap()
     }
 
@@ -231,7 +243,9 @@ mod tests {
             elements: 20,
             count: 20,
             value: OLD,
+            work: 1,
             expect: None,
+            addends: None,
         };
         for pattern in PATTERNS {
             touch.pattern = pattern;

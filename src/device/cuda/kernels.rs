@@ -3,8 +3,8 @@
 
 use super::context::Context;
 use super::visits::Visits;
-use crate::device::{Access, DeviceError, Pattern, Touch};
-use cudarc::driver::sys::{CUdevice_attribute, CUdeviceptr, CUfunction, CUjit_option, CUmodule};
+use crate::device::{Access, DeviceError, Part, Pattern, Touch};
+use cudarc::driver::sys::{CUdevice_attribute, CUdeviceptr, CUfunction, CUjit_option, CUmodule, CUstream};
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
@@ -24,6 +24,7 @@ pub(super) struct Kernels {
     random: CUfunction,
     block: CUfunction,
     one_warp: CUfunction,
+    add: CUfunction,
     multiprocessors: u64,
     sum: CUdeviceptr,
 }
@@ -43,6 +44,7 @@ impl Kernels {
             random: function(context, module, c"touch_random")?,
             block: function(context, module, c"touch_block")?,
             one_warp: function(context, module, c"touch_one_warp")?,
+            add: function(context, module, c"add")?,
             multiprocessors: u64::try_from(multiprocessors).unwrap_or(1).max(1),
             sum: 0,
         };
@@ -60,10 +62,11 @@ impl Kernels {
         }
     }
 
-    /// Puts the kernel of `touch` over `data` on the stream.
+    /// Puts the kernel of `touch` over `data` on the stream; an addition has one of its own.
     pub(super) fn launch(
         &self,
         context: &Context,
+        stream: CUstream,
         data: CUdeviceptr,
         touch: &Touch,
         visits: &Visits,
@@ -83,9 +86,10 @@ impl Kernels {
             Access::Read => 0,
             Access::Write => 1,
             Access::ReadWrite => 2,
+            Access::Add => return Err(DeviceError::Misuse("an addition needs two addends".to_owned())),
         };
         let shape = visits.shape();
-        let mut parameters: [*const c_void; 9] = [
+        let mut parameters: [*const c_void; 10] = [
             (&raw const data).cast(),
             (&raw const touch.first).cast(),
             (&raw const touch.elements).cast(),
@@ -93,14 +97,35 @@ impl Kernels {
             (&raw const shape).cast(),
             (&raw const touch.value.mul).cast(),
             (&raw const touch.value.add).cast(),
+            (&raw const touch.work).cast(),
             (&raw const access).cast(),
             (&raw const self.sum).cast(),
         ];
         let parameters = parameters.as_mut_ptr().cast::<*mut c_void>();
-        // SAFETY: nine parameters of the sizes in kernels/touch.cu, which the driver copies before it returns.
-        unsafe {
-            context.driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, context.stream, parameters, null_mut())
-        }
+        // SAFETY: ten parameters of the sizes in kernels/touch.cu, which the driver copies before it returns.
+        unsafe { context.driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, parameters, null_mut()) }
+    }
+
+    /// Puts `sum = a + b` over `part` on the stream.
+    pub(super) fn launch_add(
+        &self,
+        context: &Context,
+        stream: CUstream,
+        sum: CUdeviceptr,
+        [a, b]: [CUdeviceptr; 2],
+        part: Part,
+    ) -> Result<(), DeviceError> {
+        let grid = self.grid(part.elements.div_ceil(4));
+        let mut parameters: [*const c_void; 5] = [
+            (&raw const sum).cast(),
+            (&raw const a).cast(),
+            (&raw const b).cast(),
+            (&raw const part.first).cast(),
+            (&raw const part.elements).cast(),
+        ];
+        let parameters = parameters.as_mut_ptr().cast::<*mut c_void>();
+        // SAFETY: five parameters of the sizes in kernels/touch.cu, which the driver copies before it returns.
+        unsafe { context.driver.cuLaunchKernel(self.add, grid, 1, 1, BLOCK, 1, 1, 0, stream, parameters, null_mut()) }
     }
 
     fn grid(&self, threads: u64) -> u32 {

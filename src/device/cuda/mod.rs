@@ -9,6 +9,7 @@
 //! | `buffers` | the four kinds of memory |
 //! | `kernels`, `host` | the two sides of a touch |
 //! | `visits` | the order of visits and what must be found, for both |
+//! | `overlap` | lanes of work that run at the same time |
 
 mod buffers;
 mod choice;
@@ -18,6 +19,7 @@ mod ffi;
 mod hints;
 mod host;
 mod kernels;
+mod overlap;
 mod survey;
 mod verify;
 mod visits;
@@ -25,17 +27,21 @@ mod visits;
 pub use choice::{ChoiceError, GpuChoice, PciAddress};
 pub use survey::survey;
 
-use super::{Access, Buffer, Device, DeviceError, MemoryFree, Recovery, Span, Survey, Touch, Touched, Transfer};
+use super::{
+    Access, Buffer, Device, DeviceError, Lane, MemoryFree, Part, Recovery, Span, Survey, Touch, Touched, Transfer,
+};
 use crate::clock::Clock;
 use crate::event::{Advice, Can, Caps, Check, GpuInfo, MemoryKind, Proc};
 use crate::units::{Bytes, Stamp};
 use buffers::Memory;
 use context::Context;
+use cudarc::driver::sys::CUstream;
 use kernels::Kernels;
 use std::collections::BTreeMap;
 use visits::Visits;
 
-/// A GPU with its primary context. [`Proc::Gpu`]`(0)` names this GPU in every call; it knows no other.
+/// A GPU with its primary context. [`Proc::Gpu`]`(0)` names this GPU in every call, and `Proc::Gpu(1)` the machine's first
+/// other GPU, whose context is opened when it is first used.
 ///
 /// A read by the GPU that has an expectation is checked by the sum of all values, after the measured span: a wrong sum
 /// counts as one wrong element, and where only part of the range was touched there is no check, as the sum then depends
@@ -48,6 +54,9 @@ pub struct CudaDevice {
     info: GpuInfo,
     /// `None` after a recovery that failed.
     active: Option<Active>,
+    /// CUDA ordinal of the other GPU, if there is one.
+    peer_ordinal: Option<i32>,
+    peer: Option<Active>,
     buffers: BTreeMap<u32, Memory>,
     next_id: u32,
 }
@@ -92,11 +101,14 @@ impl CudaDevice {
         let driver = ffi::driver().map_err(DeviceError::Unusable)?;
         let ordinal = i32::try_from(gpu.index).unwrap_or(i32::MAX);
         let context = Context::open(driver, survey::handle(driver, ordinal)?)?;
+        let peer = survey.gpus.iter().find(|other| other.index != gpu.index && other.managed && other.concurrent);
         let mut device = Self {
             clock,
-            caps: hints::caps(gpu, driver.has_hints()),
+            caps: hints::caps(gpu, driver.has_hints(), if peer.is_some() { survey.gpus.len() } else { 1 }),
             info: info(gpu, &survey),
             active: Some(Active::new(context)?),
+            peer_ordinal: peer.and_then(|peer| i32::try_from(peer.index).ok()),
+            peer: None,
             buffers: BTreeMap::new(),
             next_id: 1,
         };
@@ -124,7 +136,7 @@ impl CudaDevice {
         let active = self.active()?;
         let touch = verify::touch(Access::Write, super::Pattern::OneWarp, 32);
         let visits = Visits::new(&touch, touch.elements)?;
-        active.kernels.launch(&active.context, verify::UNMAPPED, &touch, &visits)?;
+        active.kernels.launch(&active.context, active.context.stream, verify::UNMAPPED, &touch, &visits)?;
         active.context.synchronize()
     }
 
@@ -134,6 +146,24 @@ impl CudaDevice {
         let active = self.active.as_ref().ok_or_else(lost)?;
         active.context.enter()?;
         Ok(active)
+    }
+
+    /// The context of a GPU, made current in this thread. The other GPU's is opened when it is first asked for.
+    fn gpu(&mut self, number: u16) -> Result<&Active, DeviceError> {
+        match (number, self.peer_ordinal) {
+            (0, _) => self.active(),
+            (1, Some(ordinal)) => {
+                self.active()?;
+                if self.peer.is_none() {
+                    let driver = ffi::driver().map_err(DeviceError::Unusable)?;
+                    self.peer = Some(Active::new(Context::open(driver, survey::handle(driver, ordinal)?)?)?);
+                }
+                let peer = self.peer.as_ref().ok_or_else(|| no_gpu(number))?;
+                peer.context.enter()?;
+                Ok(peer)
+            }
+            _ => Err(no_gpu(number)),
+        }
     }
 
     fn memory_of(&self, buffer: Buffer) -> Result<&Memory, DeviceError> {
@@ -151,19 +181,75 @@ impl CudaDevice {
         }
     }
 
-    fn touch_on_gpu(&self, memory: &Memory, touch: &Touch, visits: &Visits) -> Result<Touched, DeviceError> {
-        let Active { context, kernels } = self.active()?;
+    fn touch_on_gpu(&mut self, gpu: u16, buffer: Buffer, touch: &Touch) -> Result<Touched, DeviceError> {
+        self.gpu(gpu)?;
+        let active = if gpu == 0 { &self.active } else { &self.peer };
+        let (clock, active) = (&self.clock, active.as_ref().ok_or_else(|| no_gpu(gpu))?);
+        let Active { context, kernels } = active;
+        if touch.access == Access::Add {
+            let span = context.timed(clock, || self.launch(active, context.stream, buffer, touch))?;
+            return Ok(Touched { span, check: None });
+        }
+        let visits = Visits::new(touch, self.memory_of(buffer)?.elements())?;
         let reads = touch.access == Access::Read;
         if reads {
             kernels.clear_sum(context)?;
         }
-        let span = context.timed(&self.clock, || kernels.launch(context, memory.device, touch, visits))?;
+        let span = context.timed(clock, || self.launch(active, context.stream, buffer, touch))?;
         let expected = touch.expect.filter(|_| reads).and_then(|expect| visits.sum(&expect));
         let check = match expected {
-            Some(expected) => Some(sum_check(visits, kernels.sum(context)? == expected)),
+            Some(expected) => Some(sum_check(&visits, kernels.sum(context)? == expected)),
             None => None,
         };
         Ok(Touched { span, check })
+    }
+}
+
+impl CudaDevice {
+    /// Puts the kernel of a touch on a stream of a GPU.
+    fn launch(&self, on: &Active, stream: CUstream, buffer: Buffer, touch: &Touch) -> Result<(), DeviceError> {
+        let memory = self.memory_of(buffer)?;
+        let Active { context, kernels } = on;
+        if touch.access != Access::Add {
+            return kernels.launch(context, stream, memory.device, touch, &Visits::new(touch, memory.elements())?);
+        }
+        let part = Part { first: touch.first, elements: touch.elements };
+        let [a, b] = touch.addends.ok_or_else(|| DeviceError::Misuse("an addition needs two addends".to_owned()))?;
+        [buffer, a, b].iter().try_for_each(|buffer| buffer.has(part))?;
+        let addends = [self.memory_of(a)?.device, self.memory_of(b)?.device];
+        kernels.launch_add(context, stream, memory.device, addends, part)
+    }
+
+    /// Puts the move of a part of a buffer on a stream of a GPU.
+    fn send(
+        &self,
+        on: &Active,
+        stream: CUstream,
+        (buffer, part): (Buffer, Part),
+        how: Transfer,
+        to_gpu: bool,
+    ) -> Result<(), DeviceError> {
+        buffer.has(part)?;
+        let memory = self.memory_of(buffer)?;
+        match (how, buffer.kind) {
+            (Transfer::Copy, MemoryKind::Explicit | MemoryKind::Pageable) => {
+                memory.copy(&on.context, part, to_gpu, stream)
+            }
+            (Transfer::Prefetch, MemoryKind::Managed) => {
+                require(&self.caps.prefetch)?;
+                hints::prefetch(&on.context, memory, part, to_gpu, stream)
+            }
+            (how, kind) => Err(DeviceError::Misuse(format!("{kind} memory cannot be moved by {how:?}"))),
+        }
+    }
+
+    fn touch_on_host(&mut self, buffer: Buffer, touch: &Touch) -> Result<Option<Check>, DeviceError> {
+        if touch.access == Access::Add {
+            return Err(DeviceError::Misuse("an addition is a GPU's".to_owned()));
+        }
+        let memory = self.buffers.get_mut(&buffer.id).ok_or_else(|| unknown(buffer))?;
+        let visits = Visits::new(touch, memory.elements())?;
+        Ok(host::run(memory.on_host(), touch, &visits))
     }
 }
 
@@ -212,38 +298,32 @@ impl Device for CudaDevice {
         hints::advise(&self.active()?.context, memory, advice, set)
     }
 
-    fn transfer(&mut self, buffer: Buffer, how: Transfer, to: Proc) -> Result<Span, DeviceError> {
-        let to_gpu = own_gpu(to)?;
-        let memory = self.memory_of(buffer)?;
-        let context = &self.active()?.context;
-        match (how, buffer.kind) {
-            (Transfer::Copy, MemoryKind::Explicit | MemoryKind::Pageable) => {
-                context.timed(&self.clock, || memory.copy(context, to_gpu))
-            }
-            (Transfer::Prefetch, MemoryKind::Managed) => {
-                require(&self.caps.prefetch)?;
-                context.timed(&self.clock, || hints::prefetch(context, memory, to_gpu))
-            }
-            (how, kind) => Err(DeviceError::Misuse(format!("{kind} memory cannot be moved by {how:?}"))),
-        }
+    fn transfer(&mut self, buffer: Buffer, part: Part, how: Transfer, to: Proc) -> Result<Span, DeviceError> {
+        let gpu = gpu_of(to).unwrap_or(0);
+        self.gpu(gpu)?;
+        let on = if gpu == 0 { &self.active } else { &self.peer }.as_ref().ok_or_else(|| no_gpu(gpu))?;
+        let stream = on.context.stream;
+        on.context.timed(&self.clock, || self.send(on, stream, (buffer, part), how, gpu_of(to).is_some()))
     }
 
     fn touch(&mut self, buffer: Buffer, on: Proc, touch: &Touch) -> Result<Touched, DeviceError> {
-        let on_gpu = own_gpu(on)?;
-        let memory = self.memory_of(buffer)?;
-        let visits = Visits::new(touch, memory.elements())?;
-        if on_gpu {
-            return self.touch_on_gpu(memory, touch, &visits);
+        self.memory_of(buffer)?;
+        if let Some(gpu) = gpu_of(on) {
+            return self.touch_on_gpu(gpu, buffer, touch);
         }
-        let memory = self.buffers.get_mut(&buffer.id).ok_or_else(|| unknown(buffer))?;
         let begin = self.clock.now();
-        let check = host::run(memory.on_host(), touch, &visits);
+        let check = self.touch_on_host(buffer, touch)?;
         let end = self.clock.now();
         Ok(Touched { span: Span { begin, end, gpu: None }, check })
     }
 
+    fn overlap(&mut self, lanes: &[Lane]) -> Result<Touched, DeviceError> {
+        overlap::run(self, lanes)
+    }
+
     fn recover(&mut self) -> Result<Recovery, DeviceError> {
         self.free_all();
+        self.peer = None;
         let Some(old) = self.active.take() else { return Ok(Recovery::RestartNeeded) };
         let renew = old.context.renewal();
         // Every handle into the old context must be gone before it is destroyed.
@@ -272,13 +352,16 @@ fn require(capability: &Can) -> Result<(), DeviceError> {
     capability.reason().map_or(Ok(()), |why| Err(DeviceError::Misuse(why.to_owned())))
 }
 
-/// Whether the side is this GPU (true) or the CPU (false).
-fn own_gpu(side: Proc) -> Result<bool, DeviceError> {
+/// Which GPU a side is; `None` for the CPU.
+fn gpu_of(side: Proc) -> Option<u16> {
     match side {
-        Proc::Cpu => Ok(false),
-        Proc::Gpu(0) => Ok(true),
-        other => Err(DeviceError::Misuse(format!("this device is one GPU, GPU 0: it has no {other}"))),
+        Proc::Cpu => None,
+        Proc::Gpu(number) => Some(number),
     }
+}
+
+fn no_gpu(number: u16) -> DeviceError {
+    DeviceError::Misuse(format!("there is no GPU {number} that managed memory could migrate to"))
 }
 
 fn info(gpu: &super::GpuSurvey, survey: &Survey) -> GpuInfo {

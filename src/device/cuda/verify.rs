@@ -13,7 +13,7 @@ const VALUE: Affine = Affine { mul: 0x9E37_79B1, add: 0x7F4A_7C15 };
 
 /// A touch of a whole buffer of `elements`, with the known values.
 pub(super) fn touch(access: Access, pattern: Pattern, elements: u64) -> Touch {
-    Touch { access, pattern, first: 0, elements, count: elements, value: VALUE, expect: None }
+    Touch { access, pattern, first: 0, elements, count: elements, value: VALUE, work: 1, expect: None, addends: None }
 }
 
 /// Whether each kernel writes, changes and reads what it should.
@@ -32,7 +32,7 @@ pub(super) fn computes(device: &mut CudaDevice) -> Result<bool, DeviceError> {
     for pattern in patterns {
         device.touch(buffer, gpu, &touch(Access::Write, pattern, ELEMENTS))?;
         device.touch(buffer, gpu, &touch(Access::ReadWrite, pattern, ELEMENTS))?;
-        device.transfer(buffer, Transfer::Copy, Proc::Cpu)?;
+        device.transfer(buffer, buffer.whole(), Transfer::Copy, Proc::Cpu)?;
         let mut read = touch(Access::Read, pattern, ELEMENTS);
         read.expect = Some(Expect { touched: changed, untouched: changed, count: ELEMENTS });
         for side in [gpu, Proc::Cpu] {

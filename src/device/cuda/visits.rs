@@ -119,7 +119,7 @@ mod tests {
 
     fn touch(pattern: Pattern, first: u64, elements: u64, count: u64) -> Touch {
         let value = Affine { mul: 1, add: 0 };
-        Touch { access: Access::Read, pattern, first, elements, count, value, expect: None }
+        Touch { access: Access::Read, pattern, first, elements, count, value, work: 1, expect: None, addends: None }
     }
 
     fn order(touch: &Touch) -> Vec<u64> {

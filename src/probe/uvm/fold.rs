@@ -12,7 +12,7 @@ use window::{Window, add_migrated};
 
 /// Folds records into windows and running totals. Nothing is allocated for a record, except for a block, size or
 /// latency that its window has not seen before.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TickFold {
     level: TraceLevel,
     totals: EventTotals,

@@ -86,12 +86,12 @@ fn watching_at_level_full_doubles_a_sweep_and_lower_levels_cost_nothing() {
 fn transfers() {
     let mut bench = Bench::managed(1024);
     bench.sweep(Proc::Cpu, Access::Write);
-    let there = bench.sim.device.transfer(bench.buffer, Transfer::Prefetch, GPU).unwrap();
+    let there = bench.sim.device.transfer(bench.buffer, bench.buffer.whole(), Transfer::Prefetch, GPU).unwrap();
     let (_, events) = bench.since();
-    let back = bench.sim.device.transfer(bench.buffer, Transfer::Prefetch, Proc::Cpu).unwrap();
+    let back = bench.sim.device.transfer(bench.buffer, bench.buffer.whole(), Transfer::Prefetch, Proc::Cpu).unwrap();
     let copy = |kind| {
         let mut bench = Bench::new(kind, Bytes::mib(1024), TraceLevel::Off);
-        ms(bench.sim.device.transfer(bench.buffer, Transfer::Copy, GPU).unwrap())
+        ms(bench.sim.device.transfer(bench.buffer, bench.buffer.whole(), Transfer::Copy, GPU).unwrap())
     };
     assert_eq!((copies(&events), events.gpu_faults_raw), (512.0, 0));
     near(&[

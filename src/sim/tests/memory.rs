@@ -85,7 +85,7 @@ fn a_full_card_evicts_what_came_first() {
     let mut bench = Bench::cramped(32, Bytes::mib(48));
     bench.sweep(Proc::Cpu, Access::Write);
     bench.since();
-    bench.sim.device.transfer(bench.buffer, Transfer::Prefetch, GPU).unwrap();
+    bench.sim.device.transfer(bench.buffer, bench.buffer.whole(), Transfer::Prefetch, GPU).unwrap();
     let (counters, events) = bench.since();
     assert_eq!(counters.bytes_htod, 48 << 20);
     assert_eq!(moved(&events, Cause::Eviction, Proc::Cpu), 16 << 20);
@@ -126,14 +126,16 @@ fn what_cannot_be_done_is_refused_with_a_reason() {
         elements,
         count,
         value,
+        work: 1,
         expect: None,
+        addends: None,
     };
     let n = buffer.bytes.0 / 4;
     let refused = [
-        device.transfer(buffer, Transfer::Copy, GPU).err(),
-        device.transfer(pinned, Transfer::Prefetch, GPU).err(),
-        device.transfer(pinned, Transfer::Copy, GPU).err(),
-        device.transfer(buffer, Transfer::Prefetch, Proc::Gpu(1)).err(),
+        device.transfer(buffer, buffer.whole(), Transfer::Copy, GPU).err(),
+        device.transfer(pinned, pinned.whole(), Transfer::Prefetch, GPU).err(),
+        device.transfer(pinned, pinned.whole(), Transfer::Copy, GPU).err(),
+        device.transfer(buffer, buffer.whole(), Transfer::Prefetch, Proc::Gpu(1)).err(),
         device.advise(pinned, Advice::ReadMostly, true).err(),
         device.touch(buffer, GPU, &touch(Pattern::Sequential, n + 1, 1)).err(),
         device.touch(buffer, GPU, &touch(Pattern::Sequential, n, n + 1)).err(),
@@ -155,7 +157,7 @@ fn what_cannot_be_done_is_refused_with_a_reason() {
 #[test]
 fn every_byte_of_explicit_memory_crosses_the_link_as_the_probe_sees_it() {
     let mut bench = Bench::new(MemoryKind::Explicit, Bytes::mib(1024), TraceLevel::Faults);
-    bench.sim.device.transfer(bench.buffer, Transfer::Copy, GPU).unwrap();
+    bench.sim.device.transfer(bench.buffer, bench.buffer.whole(), Transfer::Copy, GPU).unwrap();
     bench.sim.device.advance_to(crate::units::Stamp(100_000_000));
     let mut events = Vec::new();
     let now = bench.sim.device.now();

@@ -51,7 +51,8 @@ impl Bench {
         let count = count.min(elements);
         let value = Affine { mul: 1, add: 1 };
         let expect = Expect { touched: value, untouched: value, count };
-        let touch = Touch { access, pattern, first: 0, elements, count, value, expect: Some(expect) };
+        let touch =
+            Touch { access, pattern, first: 0, elements, count, value, work: 1, expect: Some(expect), addends: None };
         self.sim.device.touch(self.buffer, on, &touch).unwrap().span
     }
 

@@ -51,7 +51,7 @@ fn run(bench: &mut Bench, step: &Step) {
             bench.touch(side(gpu), access, pattern, count);
         }
         Step::Prefetch(gpu) => {
-            bench.sim.device.transfer(bench.buffer, Transfer::Prefetch, side(gpu)).unwrap();
+            bench.sim.device.transfer(bench.buffer, bench.buffer.whole(), Transfer::Prefetch, side(gpu)).unwrap();
         }
         Step::Advise(advice, set) => bench.sim.device.advise(bench.buffer, advice, set).unwrap(),
         Step::Level(level) => {

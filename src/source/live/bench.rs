@@ -32,9 +32,10 @@ impl Worker {
         let mut usable = true;
         let mut members: Vec<Option<Member>> = Vec::new();
         for settings in &batch.members {
-            members.push(match self.prepare(settings, Lane::fits_exactly) {
-                Ok((plan, lane)) => {
-                    let start = self.start_run(&plan);
+            let ready = self.plan(settings).and_then(|plan| Ok((self.prepare(&plan, Lane::fits_exactly)?, plan)));
+            members.push(match ready {
+                Ok((lane, plan)) => {
+                    let start = self.start_run(&plan, lane);
                     Some(Member { plan, lane, start, passes: 0, outcome: None })
                 }
                 Err(line) => {
@@ -79,8 +80,8 @@ impl Worker {
             return false;
         }
         for member in members.iter_mut().flatten().filter(|m| m.outcome.is_none()) {
-            match self.prepare(&member.plan.settings, Lane::fits_exactly) {
-                Ok((_, lane)) => member.lane = lane,
+            match self.prepare(&member.plan, Lane::fits_exactly) {
+                Ok(lane) => member.lane = lane,
                 Err(line) => member.outcome = Some(Outcome::Failed(line)),
             }
         }

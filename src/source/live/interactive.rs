@@ -28,17 +28,20 @@ impl Worker {
 
     /// Passes over passes with one set of settings.
     fn run(&mut self, settings: &mut Settings) -> Next {
-        if !self.lanes.iter().all(|l| l.fits(settings)) {
-            self.drop_lanes();
-        }
-        let (plan, lane) = match self.prepare(settings, Lane::fits) {
+        let ready = self.plan(settings).and_then(|plan| {
+            if !self.lanes.iter().all(|lane| lane.fits(&plan)) {
+                self.drop_lanes();
+            }
+            Ok((self.prepare(&plan, Lane::fits)?, plan))
+        });
+        let (lane, plan) = match ready {
             Ok(ready) => ready,
             Err(line) => {
                 self.say(Level::Error, "workload", line);
                 return Next::Wait;
             }
         };
-        let start = self.start_run(&plan);
+        let start = self.start_run(&plan, lane);
         let mut index = 0;
         let (outcome, next) = loop {
             match self.pass(lane, &plan, &start, index, index < plan.warmups) {

@@ -1,21 +1,23 @@
-//! One buffer that is alive: what it holds and which advice is in force on it.
+//! Buffers that are alive: what they hold and which advice is in force on them.
 
 use crate::device::{Buffer, Device, DeviceError};
-use crate::event::{Advice, Counters, EventTotals, MemoryKind, Migrated, Settings, UvmTotals};
+use crate::event::{Advice, Counters, EventTotals, MemoryKind, Migrated, UvmTotals};
 use crate::workload::{Observe, PassError, PassResult, Plan, Runner};
 
 pub(super) struct Lane {
     runner: Runner,
     advice: Advice,
+    /// Whether the footprint was more than the card had free: then the driver evicts, and what moves is not known.
+    pub(super) crowded: bool,
 }
 
 impl Lane {
-    pub(super) fn new(buffer: Buffer) -> Self {
-        Self { runner: Runner::new(buffer), advice: Advice::None }
+    pub(super) fn new(buffers: Vec<Buffer>) -> Self {
+        Self { runner: Runner::new(buffers), advice: Advice::None, crowded: false }
     }
 
-    pub(super) fn buffer(&self) -> Buffer {
-        self.runner.buffer()
+    pub(super) fn buffers(&self) -> Vec<Buffer> {
+        self.runner.buffers().collect()
     }
 
     /// Whether a pass has begun over the buffer.
@@ -23,29 +25,32 @@ impl Lane {
         self.runner.used()
     }
 
-    /// Whether these settings can run over this buffer: hints may differ, memory may not.
-    pub(super) fn fits(&self, settings: &Settings) -> bool {
-        let buffer = self.buffer();
-        buffer.kind == settings.memory && buffer.bytes == settings.size
+    /// Whether a plan can run over these buffers: hints may differ, memory may not.
+    pub(super) fn fits(&self, plan: &Plan) -> bool {
+        let (kind, bytes) = (plan.settings.memory, plan.buffer_bytes);
+        let mut number = 0;
+        let alike = self.runner.buffers().inspect(|_| number += 1).all(|b| b.kind == kind && b.bytes == bytes);
+        alike && number == plan.buffers
     }
 
-    /// Whether they can, and find it as another member of a batch with the same advice left it: what advice did to the
-    /// mappings outlives it, so members with different advice must not share a buffer.
-    pub(super) fn fits_exactly(&self, settings: &Settings) -> bool {
-        self.fits(settings) && self.advice == settings.advice
+    /// Whether it can, and finds them as another member of a batch with the same advice left them: what advice did to the
+    /// mappings outlives it, so members with different advice must not share buffers.
+    pub(super) fn fits_exactly(&self, plan: &Plan) -> bool {
+        self.fits(plan) && self.advice == plan.settings.advice
     }
 
     /// Puts advice in force; leaving one unsets it.
     pub(super) fn advise(&mut self, device: &mut dyn Device, advice: Advice) -> Result<(), DeviceError> {
-        if self.advice == advice || self.buffer().kind != MemoryKind::Managed {
+        let buffers = self.buffers();
+        if self.advice == advice || buffers.iter().any(|b| b.kind != MemoryKind::Managed) {
             return Ok(());
         }
         if self.advice != Advice::None {
-            device.advise(self.buffer(), self.advice, false)?;
+            buffers.iter().try_for_each(|buffer| device.advise(*buffer, self.advice, false))?;
         }
         self.advice = Advice::None;
         if advice != Advice::None {
-            device.advise(self.buffer(), advice, true)?;
+            buffers.iter().try_for_each(|buffer| device.advise(*buffer, advice, true))?;
         }
         self.advice = advice;
         Ok(())

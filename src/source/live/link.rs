@@ -37,7 +37,7 @@ impl Worker {
         let began = self.live.device.now();
         while self.live.device.now().since(began) < LASTS {
             for (rate, to) in best.iter_mut().zip([Proc::Gpu(0), Proc::Cpu]) {
-                let span = self.live.device.transfer(buffer, Transfer::Copy, to)?;
+                let span = self.live.device.transfer(buffer, buffer.whole(), Transfer::Copy, to)?;
                 let took = span.gpu.unwrap_or(span.host()).seconds();
                 *rate = rate.max(COPY.0 as f64 / took.max(1e-9));
             }

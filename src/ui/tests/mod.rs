@@ -9,7 +9,7 @@ use super::*;
 use crate::event::{
     Advice, Body, Can, Caps, Cause, Counters, Event, EventTotals, GpuInfo, Header, HostInfo, Level, MemoryKind, Metric,
     Migrated, Notice, Origin, Outcome, Pass, Phase, PhaseTime, Proc, Range, Reading, RunEvent, RunId, RunStart, Sample,
-    Settings, TraceLevel, UvmEvents, UvmTick, UvmTotals,
+    Settings, Shape, TraceLevel, UvmEvents, UvmTick, UvmTotals,
 };
 use crate::units::{Bytes, Nanos, Stamp};
 use ratatui::backend::TestBackend;
@@ -25,6 +25,7 @@ fn settings() -> Settings {
         advice: Advice::None,
         size: Bytes::mib(256),
         trace: TraceLevel::Full,
+        shape: Shape::default(),
     }
 }
 
@@ -109,7 +110,10 @@ fn at(ms: u64, body: Body) -> Event {
 fn started(ms: u64, run: u32, settings: Settings) -> Event {
     let trace = settings.trace;
     let timed = vec![Phase::MoveToGpu, Phase::Kernel];
-    at(ms, Body::Run(RunEvent::Started(RunStart { run: RunId(run), settings, trace, timed, expected: None })))
+    at(
+        ms,
+        Body::Run(RunEvent::Started(RunStart { run: RunId(run), settings, trace, timed, label: None, expected: None })),
+    )
 }
 
 fn pass(ms: u64, run: u32, index: u32, kernel_ms: f64) -> Event {

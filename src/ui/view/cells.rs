@@ -177,10 +177,10 @@ pub fn rests_on(cx: &Context) -> String {
     let newest = |of: &dyn Fn(&RangeMap) -> Option<Stamp>| maps.iter().filter_map(of).max();
     let mut parts = Vec::new();
     if newest(&|map| map.evidence.migrations).is_some() {
-        parts.push("migrations, block by block");
+        parts.push("migrations by block");
     }
     if newest(&|map| map.evidence.mapped).is_some() {
-        parts.push("the CPU's page table (mapped, not resident)");
+        parts.push("the CPU's page table");
     }
     if newest(&|map| map.evidence.pass).is_some() {
         parts.push("finished passes");
@@ -188,10 +188,10 @@ pub fn rests_on(cx: &Context) -> String {
     let unseen = newest(&|map| map.evidence.unseen);
     let mut text = match parts.is_empty() {
         true => "nothing tells yet where pages live".to_owned(),
-        false => format!("rests on {}", parts.join(", ")),
+        false => format!("rests on {}", parts.join(cx.theme.pick(" · ", ", "))),
     };
     if cx.level() < TraceLevel::Full && unseen.is_some() {
-        text.push_str("; what moves is seen at trace full (t)");
+        text.push_str("; t: trace full shows what moves");
     }
     text
 }

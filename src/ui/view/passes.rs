@@ -75,7 +75,7 @@ fn compared(cx: &Context) -> Option<Line<'static>> {
 /// Where the pass's time went: what the GPU waits for first, then the CPU's part, as far as there is room.
 fn phases(cx: &Context, pass: &Pass) -> Vec<Line<'static>> {
     let mut order = Phase::ALL;
-    order.sort_by_key(|phase| !matches!(phase, Phase::Kernel | Phase::MoveToGpu));
+    order.sort_by_key(|phase| !matches!(phase, Phase::Kernel | Phase::MoveToGpu | Phase::Overlapped));
     let took = order.into_iter().filter_map(|phase| Some((phase, phase_ns(pass, phase)?)));
     took.map(|(phase, ns)| cx.figure(Role::Dim, name(phase), &Nanos(ns).to_string())).collect()
 }
@@ -88,6 +88,7 @@ fn name(phase: Phase) -> &'static str {
         Phase::Kernel => "kernel",
         Phase::MoveToCpu => "move to CPU",
         Phase::CpuRead => "CPU read",
+        Phase::Overlapped => "overlapped",
     }
 }
 

@@ -38,7 +38,7 @@ struct Pending {
 }
 
 /// The batches between their first fault and their replay, oldest first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Batches {
     pending: VecDeque<Pending>,
     ended: VecDeque<Id>,

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 const MAX_BLOCKS_PER_COPY: u64 = 512;
 
 /// What the present window holds.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Window {
     touched: bool,
     sums: UvmEvents,
@@ -151,7 +151,7 @@ fn add(count: &mut u32, by: u32) {
 }
 
 /// How often each value came.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Distribution(HashMap<u64, u64>);
 
 impl Distribution {
@@ -168,7 +168,7 @@ impl Distribution {
 }
 
 /// Activity by block. The block of the record before is tried first: neighbours come together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Blocks {
     rows: Vec<BlockActivity>,
     index: HashMap<u64, usize>,

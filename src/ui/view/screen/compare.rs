@@ -71,6 +71,26 @@ fn runs(cx: &Context, area: Rect, buf: &mut Buffer) {
     }
 }
 
+/// The settings in which not all runs of the list agree; what a workload's file calls them comes first.
+fn distinguishing(cx: &Context, run: &Run) -> Vec<String> {
+    let values = |run: &Run| {
+        let (settings, trace) = (&run.start.settings, run.start.trace);
+        [
+            settings.memory.to_string(),
+            if settings.prefetch { "prefetch" } else { "no prefetch" }.to_owned(),
+            format!("advice {}", settings.advice),
+            settings.size.to_string(),
+            format!("trace {trace}"),
+            settings.shape.to_string().trim().to_owned(),
+        ]
+    };
+    let own = values(run);
+    let differs = |i: usize| cx.session.runs.runs.iter().any(|other| values(other)[i] != own[i]);
+    let said = run.start.label.iter().cloned();
+    let set = own.iter().enumerate().filter(|(i, text)| !text.is_empty() && differs(*i)).map(|(_, text)| text.clone());
+    said.chain(set).collect()
+}
+
 /// Columns of the longest workload's name, within reason.
 fn name_width(cx: &Context) -> usize {
     let longest = cx.session.runs.runs.iter().map(|run| run.start.settings.workload.chars().count()).max();
@@ -97,14 +117,7 @@ fn line(cx: &Context, run: &Run, width: usize) -> Vec<Span<'static>> {
     let time = own.map_or_else(|| "n/a".to_owned(), |ns| Nanos(ns as u64).to_string());
     let time = if failed { "failed".to_owned() } else { time };
     let settings = &run.start.settings;
-    let mut set = vec![settings.memory.to_string(), settings.size.to_string()];
-    if settings.prefetch {
-        set.push("prefetch".to_owned());
-    }
-    if settings.advice != crate::event::Advice::None {
-        set.push(settings.advice.to_string());
-    }
-    set.push(format!("trace {}", run.start.trace));
+    let set = distinguishing(cx, run);
     let role = if here { Role::Value } else { Role::Text };
     let name = name_width(cx);
     let counted = run.counted().count();

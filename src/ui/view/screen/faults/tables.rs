@@ -77,9 +77,9 @@ pub fn faults(cx: &Context, area: Rect, buf: &mut Buffer) {
     let traced = run.with_events > 0;
     let or_level = |text: String| if traced { text } else { "n/a: trace faults (t)".to_owned() };
     let label = |text: &str| cx.span(Role::Dim, format!("{text:<9}"));
-    let ratio = run.duplication().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
     let times = cx.theme.pick("×", "x");
-    let raw = or_level(format!("raw {}, {ratio}{times} as many", number(run.gpu_faults_raw())));
+    let more = run.duplication().map_or_else(String::new, |ratio| format!(", {ratio:.2}{times} as many"));
+    let raw = or_level(format!("raw {}{more}", number(run.gpu_faults_raw())));
     let rows = [
         vec![
             label("GPU"),

@@ -105,16 +105,18 @@ fn sums(cx: &Context, block: &Block) -> Vec<Line<'static>> {
     lines
 }
 
-/// Bytes by cause; recordings of before blocks told it have none.
+/// Shares by cause; recordings of before blocks told it have none.
 fn causes(cx: &Context, t: &Totals) -> Vec<Span<'static>> {
     if t.by_cause.iter().all(|n| *n == 0) && t.to_gpu_pages + t.to_cpu_pages > 0 {
         return vec![cx.span(Role::Dim, "n/a: older file")];
     }
     let names =
         [(Role::ByFault, "fault"), (Role::ByPrefetch, "driver"), (Role::ByUser, "yours"), (Role::ByEviction, "evict")];
+    let all = (t.to_gpu_pages + t.to_cpu_pages).max(1) as f64;
     let shown = names.into_iter().zip(t.by_cause).filter(|(_, pages)| *pages > 0);
+    let share = |pages: u64| format!("{:.0} %", 100.0 * pages as f64 / all);
     let mut spans: Vec<Span> =
-        shown.map(|((role, name), pages)| cx.span(role, format!("{name} {}  ", Bytes(pages * PAGE)))).collect();
+        shown.map(|((role, name), pages)| cx.span(role, format!("{name} {} ", share(pages)))).collect();
     if spans.is_empty() {
         spans.push(cx.span(Role::Dim, "-"));
     }
