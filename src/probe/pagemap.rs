@@ -126,10 +126,12 @@ impl Ranges {
             if !*traced && !range.stale.contains(&true) {
                 range.stale.fill(true);
             }
+            // What is read may be as old as the beginning of reading.
+            let at = clock.now();
             range.look(pagemap, clock, began);
             if std::mem::take(&mut range.news) {
                 let mapped = Mapped { address: range.address, pages: range.pages.clone() };
-                out.push(Event { at: clock.now(), body: Body::Mapped(mapped) });
+                out.push(Event { at, body: Body::Mapped(mapped) });
             }
         }
     }

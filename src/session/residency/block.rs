@@ -188,7 +188,8 @@ impl Block {
     pub(super) fn mapped(&mut self, at: Stamp, pages: u16, read_mostly: bool, coherent: bool) {
         let pages = pages.min(self.pages);
         let before = self.cpu_mapped.replace(pages);
-        if coherent {
+        // A copy that may be newer than the look knows better.
+        if coherent || self.copied.is_some_and(|(copied, _)| copied >= at) {
             return;
         }
         if pages == 0 {

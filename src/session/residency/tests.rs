@@ -103,6 +103,18 @@ fn mapped_is_not_resident() {
 }
 
 #[test]
+fn a_look_that_is_older_than_a_copy_changes_nothing() {
+    let full = TraceLevel::Full;
+    let session = fold(vec![
+        allocated(2),
+        window(10, full, vec![written(0)]),
+        window(30, full, vec![to_gpu(0, 512)]),
+        mapped(29, &[512]),
+    ]);
+    assert_eq!(places(&session), [Place::Gpu]);
+}
+
+#[test]
 fn duplicates_live_on_both_sides_until_one_writes() {
     let read_mostly = Settings { advice: Advice::ReadMostly, ..settings() };
     let full = TraceLevel::Full;

@@ -8,8 +8,8 @@ use crate::units::{Nanos, Stamp};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-/// A copy or a fault is seen in its cell for this long: two frames.
-const FLASH: Nanos = Nanos::millis(66);
+/// A copy or a fault is seen in its cell for this long: more than a frame, less than a sweep.
+const FLASH: Nanos = Nanos::millis(40);
 
 /// One cell.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -17,7 +17,7 @@ const BELOW: u16 = 10;
 
 fn divide(area: Rect) -> (Rect, Rect) {
     if area.width >= BESIDE_FROM {
-        let list = Rect { width: area.width / 2, ..area };
+        let list = Rect { width: area.width * 11 / 20, ..area };
         (list, Rect { x: list.right(), width: area.width - list.width, ..area })
     } else {
         let below = BELOW.min(area.height / 2 + 2);

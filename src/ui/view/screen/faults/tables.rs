@@ -78,7 +78,7 @@ pub fn faults(cx: &Context, area: Rect, buf: &mut Buffer) {
     let or_level = |text: String| if traced { text } else { "n/a: trace faults (t)".to_owned() };
     let label = |text: &str| cx.span(Role::Dim, format!("{text:<9}"));
     let times = cx.theme.pick("×", "x");
-    let more = run.duplication().map_or_else(String::new, |ratio| format!(", {ratio:.2}{times} as many"));
+    let more = run.duplication().map_or_else(String::new, |ratio| format!(", {ratio:.2}{times}"));
     let raw = or_level(format!("raw {}{more}", number(run.gpu_faults_raw())));
     let rows = [
         vec![

@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 /// Columns of the labels.
-const LABEL: usize = 11;
+const LABEL: usize = 9;
 
 /// Draws the block with this number, counted through all ranges.
 pub fn draw(cx: &Context, area: Rect, number: usize, buf: &mut Buffer) {
@@ -27,8 +27,7 @@ pub fn draw(cx: &Context, area: Rect, number: usize, buf: &mut Buffer) {
     // Below the map there is width instead of height: three columns.
     if inner.height < state.len() as u16 + sums.len() as u16 + 2 && inner.width >= 72 {
         let mut x = inner.x;
-        for (lines, eighths) in [(state, 3), (sums, 3), (history, 2)] {
-            let width = inner.width * eighths / 8;
+        for (lines, width) in [(state, 24), (sums, 27), (history, inner.width - 51)] {
             put(Rect { x, width: width - 1, ..inner }, &lines, buf);
             x += width;
         }
@@ -59,15 +58,15 @@ fn state(cx: &Context, map: &RangeMap, index: usize, block: &Block) -> Vec<Line<
     let words = match place {
         Place::Gpu => "on the GPU".to_owned(),
         Place::Cpu => "on the CPU".to_owned(),
-        Place::Both => "on both, duplicated".to_owned(),
-        Place::Split => format!("{} of {} pages on the GPU", block.gpu_pages(), block.pages),
+        Place::Both => "on both sides".to_owned(),
+        Place::Split => format!("{}/{} on GPU", block.gpu_pages(), block.pages),
         Place::Remote => "mapped remotely".to_owned(),
-        Place::Untouched => "nobody touched it yet".to_owned(),
-        Place::Unknown => "unknown: nothing tells".to_owned(),
+        Place::Untouched => "untouched".to_owned(),
+        Place::Unknown => "unknown".to_owned(),
     };
     let mapped = match block.cpu_mapped {
-        Some(pages) => format!("{pages} of {} pages", block.pages),
-        None => "n/a: nobody looked".to_owned(),
+        Some(pages) => format!("{pages}/{} pages", block.pages),
+        None => "n/a: not read".to_owned(),
     };
     vec![
         plain(cx, "lives", crate::ui::view::cells::role(place), words),
@@ -101,7 +100,7 @@ fn sums(cx: &Context, block: &Block) -> Vec<Line<'static>> {
     }
     let role = if t.thrash > 0 { Role::Warning } else { Role::Text };
     lines.push(plain(cx, "thrash", role, format!("{}, remote {}", number(t.thrash), number(t.remote_maps))));
-    lines.push(plain(cx, "touched by", Role::Text, touched_by(t).to_owned()));
+    lines.push(plain(cx, "touched", Role::Text, touched_by(t).to_owned()));
     lines
 }
 
