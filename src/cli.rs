@@ -7,8 +7,10 @@ pub use shape::{ShapeArgs, ShapesArgs};
 use crate::event::{Advice, MemoryKind, TraceLevel};
 use crate::units::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// Exit code when something failed while running.
 pub const EXIT_FAILED: u8 = 1;
@@ -30,6 +32,9 @@ const EXAMPLES: &str = "Examples:
   umtop --workload ping-pong --trace faults  CPU and GPU fight over one page
   umtop bench sequential --prefetch=both     on-demand against prefetch, interleaved, as a table
   umtop replay session.umr                   watch a recording again
+  umtop watch                                who uses unified memory on this machine
+  umtop watch 4711                           faults and migrations of a running program, live
+  umtop watch -- python train.py             the same from its start; its exit code becomes ours
   umtop doctor                               what this machine can do, and why not
 
 Exit codes: 0 done, 1 something failed, 2 bad usage, 3 the device asked for cannot be used, 4 no terminal;
@@ -55,6 +60,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Measure workloads without a terminal: interleaved passes, medians with intervals
     Bench(BenchArgs),
+    /// Watch another program's unified memory: a running one, or one started here; alone, list those that use it
+    Watch(WatchArgs),
     /// Say what this machine can do, and the reason for each thing that it cannot
     Doctor {
         /// Print JSON instead of text
@@ -181,6 +188,35 @@ pub struct BenchArgs {
     /// Record everything to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+}
+
+/// Watching another program.
+#[derive(Clone, Debug, Args)]
+pub struct WatchArgs {
+    /// The process to watch, its descendants included
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Option<u32>,
+    /// How closely the driver is watched: off, counters, faults, full; above counters the program gets slower
+    #[arg(long, value_name = "LEVEL", default_value = "counters")]
+    pub trace: TraceLevel,
+    /// Without a terminal: watch for so long, such as 10s, and print the totals
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub time: Option<Duration>,
+    /// Without a terminal: print totals at the end (of the time, or of the program), or the list
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<BenchFormat>,
+    /// Record everything to this file
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Where the command's output goes [default: a new file in the folder for temporary files]
+    #[arg(long, value_name = "FILE", requires = "command")]
+    pub output: Option<PathBuf>,
+    /// Colours and characters [default: what the terminal can do]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<ThemeChoice>,
+    /// A command to start and to watch
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
+    pub command: Vec<OsString>,
 }
 
 /// Which prefetch settings a bench compares.

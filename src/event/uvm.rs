@@ -154,7 +154,24 @@ pub struct BlockActivity {
     pub invalidated: u32,
 }
 
+/// CPU faults of one instruction in one thread of a watched process within a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuSite {
+    /// Process, as /proc numbers it.
+    pub pid: u32,
+    /// Thread, as the driver numbers it: in a container that need not be /proc's number.
+    pub tid: u32,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// Faults.
+    pub faults: u64,
+}
+
 fn zero(n: &u32) -> bool {
+    *n == 0
+}
+
+fn none(n: &u64) -> bool {
     *n == 0
 }
 
@@ -208,6 +225,12 @@ pub struct UvmEvents {
     pub lost: Vec<(u8, u64)>,
     /// Entries that made no sense (unknown type or processor).
     pub malformed: u64,
+    /// Where a watched process faults on the CPU, most frequent first, at most 32; empty for our own workload.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cpu_sites: Vec<CpuSite>,
+    /// CPU faults of a watched process at other sites.
+    #[serde(skip_serializing_if = "none")]
+    pub cpu_sites_elsewhere: u64,
 }
 
 /// Running totals of everything above, or the difference of two.

@@ -1,12 +1,14 @@
-//! From a session to text: what `umtop bench` prints.
+//! From a session to text: what `umtop bench` and `umtop watch` print.
 
 mod json;
 mod predictions;
 mod table;
+mod watch;
 
 pub use json::json;
 pub use predictions::{Predicted, Verdict, judge};
 pub use table::table;
+pub use watch::{json as watch_json, table as watch_table};
 
 use crate::event::{Outcome, Pass, UvmTotals};
 use crate::session::Run;

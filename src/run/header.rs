@@ -1,13 +1,12 @@
 //! The header of a session. Wall time is read here and nowhere else.
 
 use crate::device::Device;
-use crate::event::{GpuInfo, Header, Origin, ProbeInfo};
-use crate::probe::host;
+use crate::event::{Caps, GpuInfo, Header, Origin, ProbeInfo};
+use crate::probe::{host, uvm};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-/// Puts together what is known at the start.
-/// `uvm_params` are the driver's parameters by name.
+/// Puts together what is known at the start; `uvm_params` are the driver's parameters by name.
 pub(super) fn header(
     origin: Origin,
     gpu: GpuInfo,
@@ -23,6 +22,20 @@ pub(super) fn header(
         host: host::host_info(),
         caps: device.caps().clone(),
         uvm_params,
+        probes,
+    }
+}
+
+/// The header of a session over another process; its GPU becomes known when the process has a context.
+pub(super) fn watching(caps: Caps, probes: Vec<ProbeInfo>) -> Header {
+    Header {
+        umtop: env!("CARGO_PKG_VERSION").to_owned(),
+        started: wall_clock(),
+        origin: Origin::Measured,
+        gpu: None,
+        host: host::host_info(),
+        caps,
+        uvm_params: uvm::module_parameters(),
         probes,
     }
 }

@@ -7,6 +7,7 @@ mod header;
 mod library;
 mod open;
 mod settings;
+mod watch;
 mod workloads;
 
 pub use open::simulated;
@@ -41,6 +42,7 @@ pub fn run(cli: Cli) -> ExitCode {
         None => dashboard::live(cli.dashboard),
         Some(Command::Replay(args)) => dashboard::replay(&args),
         Some(Command::Bench(args)) => bench::bench(args),
+        Some(Command::Watch(args)) => watch::watch(args),
         Some(Command::Doctor { json }) => doctor::doctor(json),
         Some(Command::Workloads(args)) => workloads::workloads(&args),
     };

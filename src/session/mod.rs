@@ -12,6 +12,7 @@ mod series;
 mod story;
 mod tally;
 mod uvm;
+mod watch;
 
 pub use compare::{Comparison, Measure, comparable, compare};
 pub use facts::{CounterMeans, EventMeans, Facts, Migration};
@@ -23,6 +24,7 @@ pub use series::{Point, Reading, Series};
 pub use story::story;
 pub use tally::{Distribution, Tally};
 pub use uvm::{CAUSES, EventPoint, UvmHistory, UvmPoint};
+pub use watch::{AtLevel, Site, WatchState, site_name};
 
 use crate::event::{self, Body, Event, Header, Mapped, Metric, Notice, Range, RunEvent, Sample, Why};
 use crate::units::{Nanos, Stamp};
@@ -73,6 +75,8 @@ pub struct Session {
     pub mapped: BTreeMap<u64, Mapped>,
     /// Where the pages of managed ranges live.
     pub residency: Residency,
+    /// The process that is watched, if one is.
+    pub watch: WatchState,
     /// Notices, oldest first.
     pub notices: VecDeque<(Stamp, Notice)>,
 }
@@ -90,6 +94,7 @@ impl Session {
             Body::Uvm(tick) => {
                 self.uvm.apply(event.at, tick);
                 self.residency.tick(event.at, tick);
+                self.watch.tick(tick);
             }
             // A probe may have looked just before the range went.
             Body::Mapped(mapped) if self.ranges.iter().any(|range| range.address == mapped.address) => {
@@ -98,7 +103,7 @@ impl Session {
             }
             Body::Mapped(_) => {}
             Body::Allocated(range) => {
-                self.residency.allocated(range);
+                self.residency.allocated(range, self.watch.subject.is_none());
                 self.ranges.push(range.clone());
             }
             Body::Freed { address } => {
@@ -108,6 +113,7 @@ impl Session {
             }
             Body::Run(run) => self.run(event.at, run),
             Body::Notice(notice) => self.notice(event.at, notice.clone()),
+            Body::Watched(watched) => self.watch.apply(event.at, watched),
         }
     }
 
@@ -147,9 +153,9 @@ impl Session {
                 self.uvm.run_began();
                 self.residency.started(&start.settings);
             }
-            RunEvent::PassBegan { .. } => {
+            RunEvent::PassBegan { index, .. } => {
                 if let Some(run) = self.runs.current() {
-                    self.residency.pass_began(run.start.trace, run.start.settings.prefetch);
+                    self.residency.pass_began(run.start.trace, run.start.settings.prefetch, *index == 0);
                 }
             }
             RunEvent::PassEnded(pass) => {

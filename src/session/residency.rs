@@ -39,6 +39,8 @@ pub struct RangeMap {
     /// What the claims rest on.
     pub evidence: Evidence,
     read_mostly: bool,
+    /// Whether everything since the allocation was seen: a recording may begin in the middle.
+    followed: bool,
 }
 
 /// Number of a block, in all ranges.
@@ -66,8 +68,8 @@ impl Residency {
         self.coherent = coherent;
     }
 
-    /// A range came to be: nothing lives anywhere yet.
-    pub fn allocated(&mut self, range: &Range) {
+    /// A range came to be. Where it is `ours` nobody has touched it yet; another program's is found when it has been used.
+    pub fn allocated(&mut self, range: &Range, ours: bool) {
         let Some(end) = range.address.checked_add(range.bytes.0) else { return };
         let blocks = (end - (range.address - range.address % BLOCK)).div_ceil(BLOCK);
         if range.memory != MemoryKind::Managed || blocks == 0 || blocks > MAX_BLOCKS {
@@ -81,7 +83,12 @@ impl Residency {
         };
         let blocks = (0..blocks).map(|i| Block::untouched(pages(i))).collect();
         let read_mostly = self.advice == Some(Advice::ReadMostly);
-        self.maps.push(RangeMap { range: range.clone(), blocks, evidence: Evidence::default(), read_mostly });
+        let range = range.clone();
+        let mut map = RangeMap { range, blocks, evidence: Evidence::default(), read_mostly, followed: false };
+        if !ours {
+            map.may_be_touched();
+        }
+        self.maps.push(map);
     }
 
     /// A range is gone.
@@ -97,10 +104,13 @@ impl Residency {
         }
     }
 
-    /// A pass begins: what nobody has touched yet may be touched unseen.
-    pub fn pass_began(&mut self, level: TraceLevel, prefetch: bool) {
-        if level < TraceLevel::Faults || prefetch {
-            self.maps.iter_mut().flat_map(|map| &mut map.blocks).for_each(Block::may_be_touched);
+    /// A pass begins: what nobody has touched yet may be touched unseen. `first` is the first of its run.
+    pub fn pass_began(&mut self, level: TraceLevel, prefetch: bool, first: bool) {
+        for map in &mut self.maps {
+            if level < TraceLevel::Faults || prefetch || !(map.followed || first) {
+                map.may_be_touched();
+            }
+            map.followed = true;
         }
     }
 
@@ -151,6 +161,8 @@ impl Residency {
                 map.evidence.unseen = Some(began);
             }
         }
+        let busy = moved || tick.events.as_ref().is_some_and(|events| !events.blocks.is_empty());
+        self.maps.iter_mut().filter(|map| busy && !map.followed).for_each(RangeMap::may_be_touched);
         let Some(events) = &tick.events else { return };
         let hints = block::Hints {
             // Recordings of before blocks told their own: the window's sums say it where only one block can be meant.
@@ -193,6 +205,11 @@ impl Residency {
 }
 
 impl RangeMap {
+    fn may_be_touched(&mut self) {
+        self.blocks.iter_mut().for_each(Block::may_be_touched);
+        self.followed = true;
+    }
+
     /// Where a block's pages live.
     pub fn place(&self, index: usize) -> Place {
         self.blocks.get(index).map_or(Place::Unknown, |block| block.place(self.evidence.unseen))

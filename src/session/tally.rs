@@ -75,7 +75,9 @@ pub struct Tally {
     pub with_events: u64,
     /// Windows at level full.
     pub at_full: u64,
-    /// Raw GPU faults by access type.
+    /// Raw GPU faults.
+    pub gpu_faults_raw: u64,
+    /// The same by access type.
     pub access: BTreeMap<AccessType, u64>,
     /// Batches.
     pub batches: u64,
@@ -83,7 +85,9 @@ pub struct Tally {
     pub thrashing: u64,
     /// Throttling periods.
     pub throttled: u64,
-    /// Remote mappings by cause.
+    /// Remote mappings.
+    pub remote_maps: u64,
+    /// The same by cause.
     pub remote: BTreeMap<RemoteCause, u64>,
     /// Pages duplicated for reading.
     pub read_duplicates: u64,
@@ -120,8 +124,14 @@ impl Tally {
     }
 
     fn add_events(&mut self, e: &UvmEvents) {
-        e.gpu_faults.iter().for_each(|(access, n)| *self.access.entry(*access).or_default() += n);
-        e.remote_maps.iter().for_each(|(cause, n)| *self.remote.entry(*cause).or_default() += n);
+        for (access, n) in &e.gpu_faults {
+            self.gpu_faults_raw += n;
+            *self.access.entry(*access).or_default() += n;
+        }
+        for (cause, n) in &e.remote_maps {
+            self.remote_maps += n;
+            *self.remote.entry(*cause).or_default() += n;
+        }
         e.lost.iter().for_each(|(kind, n)| *self.lost.entry(*kind).or_default() += n);
         self.batches += e.batches;
         self.thrashing += e.thrashing;
@@ -139,19 +149,9 @@ impl Tally {
         self.copy_bytes.add(&e.copy_bytes);
     }
 
-    /// Raw GPU faults.
-    pub fn gpu_faults_raw(&self) -> u64 {
-        self.access.values().sum()
-    }
-
-    /// Remote mappings of every cause.
-    pub fn remote_maps(&self) -> u64 {
-        self.remote.values().sum()
-    }
-
     /// Raw faults for each counted one, over the windows that had both; `None` without either.
     pub fn duplication(&self) -> Option<f64> {
-        let raw = self.gpu_faults_raw();
+        let raw = self.gpu_faults_raw;
         (raw > 0 && self.counted_with_raw > 0).then(|| raw as f64 / self.counted_with_raw as f64)
     }
 

@@ -4,6 +4,7 @@ use super::series::{Point, Series};
 use super::tally::{Tally, add_counters, quantile_of};
 use crate::event::{Cause, Counters, Migrated, TraceLevel, UvmEvents, UvmTick};
 use crate::units::{Nanos, Stamp};
+use std::ops::Deref;
 
 /// One window of the history.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +95,15 @@ pub struct UvmHistory {
     pub total: Tally,
     /// Sums since the present run began. The window in which it began is counted to it whole.
     pub run: Tally,
+}
+
+/// The session's sums are what most readers want: `history.batches`.
+impl Deref for UvmHistory {
+    type Target = Tally;
+
+    fn deref(&self) -> &Tally {
+        &self.total
+    }
 }
 
 impl UvmHistory {

@@ -38,7 +38,7 @@ impl Replay {
                 }
             };
             // A recording begun in mid-session starts late: its first second is now, not in an hour.
-            if !started && !matches!(event.body, Body::Allocated(_) | Body::Run(_)) {
+            if !started && !matches!(event.body, Body::Allocated(_) | Body::Run(_) | Body::Watched(_)) {
                 pace.restart(event.at);
                 started = true;
             }

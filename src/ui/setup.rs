@@ -1,6 +1,6 @@
 //! What the composition root tells the terminal UI: plain data, no facts about the running session.
 
-use super::theme::{Depth, Theme};
+use super::theme::Theme;
 use crate::event::{Can, MemoryKind, Settings};
 use crate::units::Bytes;
 
@@ -51,8 +51,6 @@ pub struct Setup {
     pub recording: bool,
     /// Colours and glyphs.
     pub theme: Theme,
-    /// How many colours the terminal has, for the key that goes through the themes.
-    pub depth: Depth,
 }
 
 impl Setup {

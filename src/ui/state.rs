@@ -2,6 +2,7 @@
 
 use super::digest::Digest;
 use super::setup::{Mode, Setup};
+use super::theme::Depth;
 use crate::event::{Counters, RunId, Settings};
 use crate::session::{Run, Session, UvmPoint};
 use crate::units::{Nanos, Stamp};
@@ -102,6 +103,8 @@ pub struct UiState {
     pub compared: Option<RunId>,
     /// First line shown of a screen that is longer than the terminal.
     pub scroll: u16,
+    /// How many colours the terminal has, for the key that goes through the themes.
+    pub depth: Depth,
     /// Whether a key was pressed: then nobody needs to be told that there are keys.
     pub pressed: bool,
     /// Speed of a replay.
@@ -153,6 +156,7 @@ impl Model {
             baseline: None,
             compared: None,
             scroll: 0,
+            depth: setup.theme.depth,
             pressed: false,
             speed: setup.speed,
             paused: false,

@@ -158,7 +158,7 @@ fn look(model: &mut Model, action: Action) -> Option<Control> {
         }
         Action::Baseline => baseline(model),
         Action::Colours => {
-            let theme = model.setup.theme.next(model.setup.depth);
+            let theme = model.setup.theme.next(model.ui.depth);
             model.setup.theme = theme;
             model.ui.hint = Some(format!("colours: {}", theme.name()));
         }

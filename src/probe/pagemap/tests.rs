@@ -2,18 +2,21 @@ use super::*;
 use crate::event::{BlockActivity, Counters, UvmEvents};
 use crate::units::Bytes;
 
-/// Memory of our own of this many pages, of which none is touched: page-aligned within a larger piece.
+/// Memory of our own of which no page is touched, page-aligned within a larger piece.
 struct Memory {
     bytes: Vec<u8>,
     first: usize,
 }
 
+/// Above what any allocator keeps for reuse (glibc: 32 MiB), so that the pages are fresh.
+const FRESH: usize = 48 << 20;
+/// The allocator writes at the piece's beginning, and a huge page may come with that.
+const APART: usize = 4 << 20;
+
 impl Memory {
-    fn new(pages: u64) -> Self {
-        // Large enough for the allocator to map it afresh, so that no page of it is present.
-        let mut bytes: Vec<u8> = Vec::with_capacity(((pages + 1) * PAGE) as usize);
-        let first = bytes.as_ptr().align_offset(PAGE as usize);
-        bytes.resize(first, 0);
+    fn new() -> Self {
+        let bytes = vec![0u8; FRESH];
+        let first = APART + bytes[APART..].as_ptr().align_offset(PAGE as usize);
         Self { bytes, first }
     }
 
@@ -22,7 +25,7 @@ impl Memory {
     }
 
     fn touch(&mut self, pages: u64) {
-        self.bytes.resize(self.first + (pages * PAGE) as usize, 1);
+        self.bytes[self.first..self.first + (pages * PAGE) as usize].fill(1);
     }
 
     fn range(&self, pages: u64) -> Range {
@@ -49,7 +52,7 @@ fn window(level: TraceLevel, counters: Counters, blocks: Vec<BlockActivity>) -> 
 #[test]
 fn touched_pages_are_mapped_and_others_are_not() {
     let pages = 4 * BLOCK / PAGE;
-    let mut memory = Memory::new(pages);
+    let mut memory = Memory::new();
     let ranges = Ranges::default();
     ranges.note(&Body::Allocated(memory.range(pages)));
     let sum = |mapped: &[Mapped]| mapped[0].pages.iter().map(|n| u64::from(*n)).sum::<u64>();
@@ -64,7 +67,7 @@ fn touched_pages_are_mapped_and_others_are_not() {
 #[test]
 fn only_what_may_have_changed_is_read_again() {
     let pages = 4 * BLOCK / PAGE;
-    let mut memory = Memory::new(pages);
+    let mut memory = Memory::new();
     let ranges = Ranges::default();
     ranges.note(&Body::Allocated(memory.range(pages)));
     ranges.lock().traced = true;

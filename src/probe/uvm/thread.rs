@@ -1,15 +1,15 @@
 //! The thread `umtop-uvm` and the handle on it.
 
-use super::error::UvmError;
+use super::error::{ILLEGAL_ACTION, UvmError};
 use super::reader::Reader;
-use super::tracker::{choose, own_uvm_fds};
+use super::tracker::{CounterTracker, choose, own_uvm_fds};
 use super::window::Windows;
 use crate::clock::Clock;
 use crate::event::{Body, Event, Level, Notice, TraceLevel, UvmTotals, Why};
-use crate::probe::{Emit, Tracer};
+use crate::probe::{Emit, NotAdded, SpaceId, SpaceTracer, Tracer};
 use crate::units::Nanos;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ enum Request {
     Level(TraceLevel, Sender<(TraceLevel, Option<Why>)>),
     Settle(Sender<(TraceLevel, Option<UvmTotals>)>),
     Reattach(Sender<Result<(), UvmError>>),
+    Add(OwnedFd, u32, Sender<Result<SpaceId, UvmError>>),
+    Remove(SpaceId, Sender<()>),
 }
 
 /// Watches the Unified Memory of a process. Dropping it ends its thread.
@@ -43,6 +45,13 @@ pub fn attach(clock: Clock, level: TraceLevel, emit: Emit) -> Result<UvmTracer, 
 pub fn attach_to(candidates: Vec<OwnedFd>, clock: Clock, level: TraceLevel, emit: Emit) -> Result<UvmTracer, UvmError> {
     let (uvm, counters) = choose(candidates)?;
     let mut tracer = start(Reader::new(uvm, counters), clock, emit)?;
+    tracer.set_level(level);
+    Ok(tracer)
+}
+
+/// Watches address spaces that are added later, at the level.
+pub fn await_spaces(clock: Clock, level: TraceLevel, emit: Emit) -> Result<UvmTracer, UvmError> {
+    let mut tracer = start(Reader::awaiting(), clock, emit)?;
     tracer.set_level(level);
     Ok(tracer)
 }
@@ -103,6 +112,20 @@ impl Tracer for UvmTracer {
     }
 }
 
+impl SpaceTracer for UvmTracer {
+    fn add(&mut self, uvm: OwnedFd, pid: u32) -> Result<SpaceId, NotAdded> {
+        let added = self.ask(|answer| Request::Add(uvm, pid, answer)).unwrap_or(Err(UvmError::Stalled));
+        added.map_err(|error| match error {
+            UvmError::Refused { status: ILLEGAL_ACTION, .. } => NotAdded::NotYet,
+            error => NotAdded::Failed(error.why()),
+        })
+    }
+
+    fn remove(&mut self, space: SpaceId) {
+        let _ = self.ask(|answer| Request::Remove(space, answer));
+    }
+}
+
 impl Drop for UvmTracer {
     fn drop(&mut self) {
         self.requests = None;
@@ -127,6 +150,7 @@ impl Watch {
         loop {
             let wait = match self.reader.level() {
                 TraceLevel::Off => Duration::from_millis(100),
+                _ if self.reader.idle() => Duration::from_millis(100),
                 TraceLevel::Counters => Duration::from_nanos(TICK.0),
                 TraceLevel::Faults | TraceLevel::Full => DRAIN_PERIOD,
             };
@@ -162,13 +186,43 @@ impl Watch {
                 let attached = choose(own_uvm_fds()).map(|(uvm, counters)| self.reader = Reader::new(uvm, counters));
                 let _ = answer.send(attached);
             }
+            Request::Add(uvm, pid, answer) => {
+                let _ = answer.send(self.add(uvm, pid));
+            }
+            Request::Remove(space, answer) => {
+                // The process may have ended, so that its file answers no request: what it told counts all the same.
+                let told = std::mem::replace(&mut self.flush_failed, true);
+                self.tick();
+                self.flush_failed = told;
+                self.reader.remove(space);
+                let _ = answer.send(());
+            }
         }
+    }
+
+    fn add(&mut self, uvm: OwnedFd, pid: u32) -> Result<SpaceId, UvmError> {
+        let counters = CounterTracker::open(uvm.as_fd())?;
+        self.tick();
+        if self.reader.idle() {
+            self.windows = Windows::new(self.clock.now());
+        }
+        let wanted = self.reader.level();
+        let shrunk_before = self.reader.shrunk_to();
+        let (id, reached) = self.reader.add(uvm, counters, pid);
+        self.tell(wanted, &reached, shrunk_before);
+        Ok(id)
     }
 
     fn set_level(&mut self, level: TraceLevel) -> Result<(), UvmError> {
         let shrunk_before = self.reader.shrunk_to();
         let reached = self.reader.set_level(level);
-        if let Err(error) = &reached {
+        self.tell(level, &reached, shrunk_before);
+        reached
+    }
+
+    /// Says what could not be had as wished.
+    fn tell(&mut self, level: TraceLevel, reached: &Result<(), UvmError>, shrunk_before: Option<usize>) {
+        if let Err(error) = reached {
             let text = format!("trace level {} instead of {level}: {error}", self.reader.level());
             self.notice(Level::Warning, text);
         }
@@ -176,11 +230,15 @@ impl Watch {
             let text = format!("the driver could pin only {entries} queue entries: events may be lost under load");
             self.notice(Level::Warning, text);
         }
-        reached
     }
 
     /// Has everything delivered and ends the window.
     fn tick(&mut self) {
+        if self.reader.idle() {
+            // Nothing is watched, which is not the same as nothing happening: there is no window to tell of.
+            self.windows = Windows::new(self.clock.now());
+            return;
+        }
         if let Err(error) = self.reader.flush()
             && !std::mem::replace(&mut self.flush_failed, true)
         {

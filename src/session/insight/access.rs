@@ -136,7 +136,7 @@ pub(super) fn not_bound(seen: &Seen) -> Option<Insight> {
     // Each copy takes time of its own, however little it carries.
     let copies = seen.facts.migrated.as_ref().map(|all| all.iter().map(|m| m.copies).sum::<f64>());
     let busy = moved > 0.0 && copies.is_none_or(|n| n >= FEW);
-    let remote = seen.tally.remote_maps() > 0 || busy;
+    let remote = seen.tally.remote_maps > 0 || busy;
     let watched = seen.tally.with_events > 0;
     if faults >= FEW || carrying > SLIGHT * seen.facts.timed_ns || remote || !watched || may_be_remote(seen.advice()) {
         return None;

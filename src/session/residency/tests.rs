@@ -174,11 +174,28 @@ fn a_pass_whose_traffic_is_known_says_where_everything_lies() {
 }
 
 #[test]
+fn who_comes_late_does_not_call_memory_untouched() {
+    let full = TraceLevel::Full;
+    let began = |index| (5, Body::Run(RunEvent::PassBegan { run: RunId(1), index }));
+    let run = || (1, Body::Run(RunEvent::Started(start(1, settings()))));
+    assert_eq!(places(&fold(vec![allocated(4), run(), began(0)])), [Place::Untouched; 2]);
+    assert_eq!(places(&fold(vec![allocated(4), run(), began(7)])), [Place::Unknown; 2]);
+    let midway = fold(vec![allocated(4), run(), window(9, full, vec![to_gpu(0, 512)])]);
+    assert_eq!(places(&midway), [Place::Gpu, Place::Unknown]);
+    let mut residency = Residency::default();
+    residency.allocated(
+        &Range { address: BASE, bytes: Bytes::mib(2), memory: MemoryKind::Managed, label: String::new() },
+        false,
+    );
+    assert_eq!(residency.maps[0].place(0), Place::Unknown, "another program's");
+}
+
+#[test]
 fn odd_ranges_are_no_panic() {
     let mut residency = Residency::default();
     for (address, bytes) in [(u64::MAX - 5, 100), (7, 0), (BASE + 12_345, 17), (0, u64::MAX), (BASE + BLOCK - 1, 2)] {
         let range = Range { address, bytes: Bytes(bytes), memory: MemoryKind::Managed, label: String::new() };
-        residency.allocated(&range);
+        residency.allocated(&range, true);
     }
     let pages: Vec<Vec<u16>> =
         residency.maps.iter().map(|map| map.blocks.iter().map(|block| block.pages).collect()).collect();

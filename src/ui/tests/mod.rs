@@ -4,6 +4,7 @@ mod recorded;
 mod screens;
 mod updates;
 mod walk;
+mod watch;
 
 use super::*;
 use crate::event::{
@@ -58,7 +59,6 @@ fn setup(mode: Mode) -> Setup {
         speed: 1.0,
         recording: false,
         theme: Theme { depth: Depth::Mono, glyphs: Glyphs::Unicode, palette: Palette::Dark },
-        depth: Depth::Mono,
     }
 }
 

@@ -101,7 +101,7 @@ fn the_link_is_probed_where_something_runs() {
 #[test]
 fn colours_change_by_key_and_mono_stays_without() {
     let mut model = live();
-    model.setup.depth = Depth::True;
+    model.ui.depth = Depth::True;
     model.setup.theme.depth = Depth::True;
     let mut names = Vec::new();
     for _ in 0..4 {

@@ -1,6 +1,7 @@
 //! What stands below the charts: the time axis, the sentence, the footer.
 
 use super::context::Context;
+use super::watch;
 use crate::event::Level;
 use crate::session::story;
 use crate::ui::keys::{self, Action, Footer, Row};
@@ -75,6 +76,9 @@ pub fn sentence(cx: &Context) -> (Role, String) {
     }
     if !cx.model.ui.pressed && cx.session.now < HINT_LASTS && cx.model.setup.mode == crate::ui::setup::Mode::Live {
         return (Role::Key, FIRST.to_owned());
+    }
+    if watch::shown(cx) {
+        return watch::sentence(cx);
     }
     let question = || cx.model.setup.entry(&cx.model.ui.wanted.workload).map(|entry| entry.question.clone());
     let meant = cx.model.estimates().insights.first().map(|insight| insight.sentence.clone());

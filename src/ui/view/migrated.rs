@@ -27,7 +27,7 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
         parts.extend(cx.peak_and_mean(&|point| point.per_second(moved(point)?), &gb_per_s));
     }
     cx.rule(rule, cx.corners(false), Line::from(title), &parts, buf);
-    if level == TraceLevel::Off {
+    if level == TraceLevel::Off || cx.awaited() {
         return cx.instead(area, cx.untraced(), buf);
     }
     let ceiling = cx.model.estimates().ghost.as_ref().and_then(|ghost| ghost.migrated);

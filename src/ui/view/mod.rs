@@ -15,6 +15,7 @@ mod screen;
 mod settings;
 mod tabs;
 mod vram;
+mod watch;
 mod workloads;
 
 pub use overlay::help_lines;
@@ -101,6 +102,8 @@ fn live(cx: &Context, layout: &Layout, buf: &mut Buffer) {
             Panel::Migrated => migrated::draw(cx, rule, *content, buf),
             Panel::Faults => faults::draw(cx, rule, *content, buf),
             Panel::Vram => vram::draw(cx, rule, *content, buf),
+            // A watched program has no passes of ours.
+            Panel::Passes if watch::shown(cx) => watch::draw(cx, rule, *content, buf),
             Panel::Passes => passes::draw(cx, rule, *content, buf),
             Panel::Residency => residency::draw(cx, rule, *content, buf),
         }

@@ -135,7 +135,7 @@ fn draw_timeline(cx: &Context, area: Rect, buf: &mut Buffer) {
     let parts = [
         figure(Role::Warning, "thrash", run.thrashing),
         figure(Role::ByEviction, "throttle", run.throttled),
-        figure(Role::Remote, "remote map", run.remote_maps()),
+        figure(Role::Remote, "remote map", run.remote_maps),
     ];
     let inner = cx.boxed(area, "Thrashing /s", &parts, buf);
     if cx.level() < TraceLevel::Faults && run.with_events == 0 {

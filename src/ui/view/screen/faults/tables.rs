@@ -79,7 +79,7 @@ pub fn faults(cx: &Context, area: Rect, buf: &mut Buffer) {
     let label = |text: &str| cx.span(Role::Dim, format!("{text:<9}"));
     let times = cx.theme.pick("×", "x");
     let more = run.duplication().map_or_else(String::new, |ratio| format!(", {ratio:.2}{times}"));
-    let raw = or_level(format!("raw {}{more}", number(run.gpu_faults_raw())));
+    let raw = or_level(format!("raw {}{more}", number(run.gpu_faults_raw)));
     let rows = [
         vec![
             label("GPU"),
@@ -98,7 +98,7 @@ pub fn faults(cx: &Context, area: Rect, buf: &mut Buffer) {
 }
 
 fn access(run: &Tally) -> String {
-    let all = run.gpu_faults_raw().max(1);
+    let all = run.gpu_faults_raw.max(1);
     let name = |access: AccessType| match access {
         AccessType::Read => "read",
         AccessType::Write => "write",
