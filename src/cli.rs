@@ -59,7 +59,7 @@ pub enum Command {
     /// Play a recording in the dashboard
     Replay(ReplayArgs),
     /// Measure workloads without a terminal: interleaved passes, medians with intervals
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
     /// Watch another program's unified memory: a running one, or one started here; alone, list those that use it
     Watch(WatchArgs),
     /// Say what this machine can do, and the reason for each thing that it cannot

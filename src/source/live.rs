@@ -32,6 +32,9 @@ pub enum Work {
     Batch(Batch),
 }
 
+/// Told of what the worker says, from its thread.
+pub type Told = Box<dyn FnMut(&Body) + Send>;
+
 /// A device with everything that observes it.
 pub struct Live {
     /// Runs the steps.
@@ -41,7 +44,7 @@ pub struct Live {
     /// Probes on the device's own (virtual) clock; empty on real hardware.
     pub stepped: Vec<Box<dyn Probe>>,
     /// Told of every event of the worker's before it is sent; a probe learns here which ranges there are.
-    pub told: Option<Box<dyn FnMut(&Body) + Send>>,
+    pub told: Option<Told>,
     /// The workloads.
     pub library: Library,
     /// Whether managed memory may exceed the card's.

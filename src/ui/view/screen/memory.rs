@@ -41,6 +41,14 @@ struct Grid {
     area: Rect,
 }
 
+/// What is on the map.
+struct Placed {
+    /// Ranges by their number, each with the row of its title.
+    ranges: Vec<(usize, Rect)>,
+    /// Cells with their positions.
+    cells: Vec<(Cell, (u16, u16))>,
+}
+
 /// Sizes of a cell in columns and rows, the gap to the next included, largest first.
 const SIZES: [(usize, usize); 5] = [(6, 2), (4, 2), (4, 1), (2, 1), (1, 1)];
 
@@ -78,29 +86,29 @@ impl Grid {
     }
 
     /// A row for each range by its number, and each cell with its position, as far as they fit.
-    fn placed(&self, cx: &Context) -> (Vec<(usize, Rect)>, Vec<(Cell, (u16, u16))>) {
-        let (mut rows, mut placed) = (Vec::new(), Vec::new());
+    fn placed(&self, cx: &Context) -> Placed {
+        let (mut ranges, mut cells) = (Vec::new(), Vec::new());
         let (mut y, mut first) = (0usize, 0);
         let height = usize::from(self.area.height);
         for (i, map) in cx.session.residency.maps.iter().enumerate() {
             if y >= height {
                 break;
             }
-            rows.push((i, Rect { y: self.area.y + y as u16, height: 1, ..self.area }));
+            ranges.push((i, Rect { y: self.area.y + y as u16, height: 1, ..self.area }));
             y += 1;
-            let cells = cells::cells(map, first, self.per, cx.session.now);
-            let lines = cells.len().div_ceil(self.cells) * self.tall;
-            for (n, cell) in cells.into_iter().enumerate() {
+            let all = cells::cells(map, first, self.per, cx.session.now);
+            let lines = all.len().div_ceil(self.cells) * self.tall;
+            for (n, cell) in all.into_iter().enumerate() {
                 let row = y + n / self.cells * self.tall;
                 if row < height {
                     let x = usize::from(self.area.x) + n % self.cells * self.wide;
-                    placed.push((cell, (x as u16, self.area.y + row as u16)));
+                    cells.push((cell, (x as u16, self.area.y + row as u16)));
                 }
             }
             y += lines;
             first += map.blocks.len();
         }
-        (rows, placed)
+        Placed { ranges, cells }
     }
 }
 
@@ -116,11 +124,11 @@ pub fn draw(cx: &Context, area: Rect, buf: &mut Buffer) {
         return;
     }
     let chosen = cursor(cx);
-    let (rows, placed) = grid.placed(cx);
-    for (i, row) in rows {
+    let Placed { ranges, cells } = grid.placed(cx);
+    for (i, row) in ranges {
         range_line(cx, i, row, buf);
     }
-    for (cell, (x, y)) in placed {
+    for (cell, (x, y)) in cells {
         let (glyph, style) = cells::glyph(cx, &cell);
         let here = (cell.first..cell.first + cell.blocks).contains(&chosen);
         let style = if here { style.add_modifier(Modifier::REVERSED | Modifier::BOLD) } else { style };
@@ -176,7 +184,7 @@ pub fn at(cx: &Context, area: Rect, at: (u16, u16)) -> Option<Action> {
     let grid = Grid::new(cx, divide(area).0);
     let wide = grid.wide as u16;
     let under = |(x, y): (u16, u16)| y == at.1 && (x..x + wide).contains(&at.0);
-    let found = grid.placed(cx).1.into_iter().find(|(_, place)| under(*place));
+    let found = grid.placed(cx).cells.into_iter().find(|(_, place)| under(*place));
     found.map(|(cell, _)| Action::Block(cell.first))
 }
 
