@@ -72,7 +72,7 @@ if command -v setpriv >/dev/null; then
     setpriv --reuid 65534 --clear-groups "$umtop" watch 2>&1 | tee -a "$summary"
 fi
 kill -TERM $pid; wait $pid
-"$umtop" watch 999999999 2>&1 | tee -a "$summary"
+"$umtop" watch 4194303 2>&1 | tee -a "$summary"
 
 section "one program after the other, and the exit code"
 "$umtop" watch --format json --output "$out/two.log" -- bash -c "'$target' 2 64; '$target' 2 64; exit 9" >"$out/two.json" 2>/dev/null
