@@ -58,6 +58,7 @@ pub struct Cli {
 
 /// Subcommands.
 #[derive(Clone, Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one, parsed once")]
 pub enum Command {
     /// Play a recording in the dashboard
     Replay(ReplayArgs),
