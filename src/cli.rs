@@ -192,7 +192,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Where the command's output goes [default: a new file in the folder for temporary files]
-    #[arg(long, value_name = "FILE", requires = "command")]
+    #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// A command to start and to watch
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
