@@ -211,7 +211,12 @@ impl CudaDevice {
         let memory = self.memory_of(buffer)?;
         let Active { context, kernels } = on;
         if touch.access != Access::Add {
-            return kernels.launch(context, stream, memory.device, touch, &Visits::new(touch, memory.elements())?);
+            let visits = Visits::new(touch, memory.elements())?;
+            return match touch.work {
+                1 => kernels.launch(context, stream, memory.device, touch, &visits),
+                _ if touch.computes_in_order() => kernels.launch_work(context, stream, memory.device, touch),
+                _ => Err(DeviceError::Misuse("more work is for a whole read-write in order".to_owned())),
+            };
         }
         let part = Part { first: touch.first, elements: touch.elements };
         let [a, b] = touch.addends.ok_or_else(|| DeviceError::Misuse("an addition needs two addends".to_owned()))?;
