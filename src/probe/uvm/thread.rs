@@ -314,6 +314,22 @@ mod tests {
     }
 
     #[test]
+    fn while_no_address_space_is_watched_any_level_is_in_force_and_nothing_is_told() {
+        let (out, events) = unbounded();
+        let emit = Box::new(move |event| drop(out.send(event)));
+        let mut tracer = await_spaces(Clock::start(), TraceLevel::Full, emit).unwrap();
+        assert_eq!(tracer.level(), TraceLevel::Full);
+        assert_eq!(tracer.set_level(TraceLevel::Counters), (TraceLevel::Counters, None));
+        // Whatever the machine has: that is no address space.
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(matches!(tracer.add(file.into(), 1), Err(NotAdded::Failed(_))));
+        tracer.remove(SpaceId(1));
+        assert_eq!(tracer.settle().map(|totals| totals.counters), Some(Default::default()));
+        drop(tracer);
+        assert_eq!(events.try_iter().count(), 0);
+    }
+
+    #[test]
     fn reattaching_without_a_context_leaves_the_level_off() {
         let mut tracer = start(Reader::detached(), Clock::start(), Box::new(|_| {})).unwrap();
         assert!(tracer.reattach().is_err());
