@@ -26,6 +26,9 @@ pub const MAX_RUNS: i64 = 3_000;
 /// See [`MAX_RUNS`].
 pub const MAX_WARMUPS: i64 = 1_000;
 
+/// Largest number that Linux gives a process (`PID_MAX_LIMIT`).
+const MAX_PID: i64 = 4_194_304;
+
 const EXAMPLES: &str = "Examples:
   umtop                                      the dashboard: your GPU, or the simulator if there is none
   umtop --device sim                         the simulator on purpose
@@ -55,6 +58,7 @@ pub struct Cli {
 
 /// Subcommands.
 #[derive(Clone, Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one, parsed once")]
 pub enum Command {
     /// Play a recording in the dashboard
     Replay(ReplayArgs),
@@ -194,7 +198,7 @@ pub struct BenchArgs {
 #[derive(Clone, Debug, Args)]
 pub struct WatchArgs {
     /// The process to watch, its descendants included
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_PID))]
     pub pid: Option<u32>,
     /// How closely the driver is watched: off, counters, faults, full; above counters the program gets slower
     #[arg(long, value_name = "LEVEL", default_value = "counters")]
@@ -209,7 +213,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Where the command's output goes [default: a new file in the folder for temporary files]
-    #[arg(long, value_name = "FILE", requires = "command")]
+    #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Colours and characters [default: what the terminal can do]
     #[arg(long, value_name = "NAME")]

@@ -5,21 +5,14 @@ use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A processor as the UVM driver numbers them.
+/// A processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proc {
     /// The host.
     Cpu,
-    /// A GPU, numbered from 0 (the driver's processor index minus 1).
+    /// A GPU. The session's own is 0, the second that a workload uses 1; in a watched process as the driver numbers them.
     Gpu(u16),
-}
-
-impl Proc {
-    /// From the driver's processor index: 0 is the CPU, 1 and up the GPUs.
-    pub fn from_index(index: u16) -> Self {
-        if index == 0 { Proc::Cpu } else { Proc::Gpu(index - 1) }
-    }
 }
 
 impl fmt::Display for Proc {

@@ -59,6 +59,7 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
     let ranges = pagemap::Ranges::default();
     let tracer = match uvm::attach(clock, TraceLevel::Off, ranges.tap(sink.emitter())) {
         Ok(tracer) => {
+            tracer.name_gpus(device.gpu_uuids());
             device.set_trace(Can::Yes);
             probes.push(uvm::info());
             Some(Box::new(tracer) as Box<dyn Tracer>)

@@ -7,6 +7,7 @@ mod decode;
 mod error;
 mod fold;
 mod memory;
+mod numbers;
 mod params;
 mod reader;
 mod record;
