@@ -41,7 +41,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         None => dashboard::live(cli.dashboard),
         Some(Command::Replay(args)) => dashboard::replay(&args),
-        Some(Command::Bench(args)) => bench::bench(args),
+        Some(Command::Bench(args)) => bench::bench(*args),
         Some(Command::Watch(args)) => watch::watch(args),
         Some(Command::Doctor { json }) => doctor::doctor(json),
         Some(Command::Workloads(args)) => workloads::workloads(&args),

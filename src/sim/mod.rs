@@ -22,6 +22,7 @@ mod block;
 mod cpu;
 mod device;
 mod gpu;
+mod mapped;
 mod observe;
 mod order;
 mod overlap;
@@ -47,6 +48,7 @@ pub use profile::names;
 use crate::event::GpuInfo;
 use crate::probe::Probe;
 use device::Shared;
+use std::collections::BTreeMap;
 
 /// Why there is no simulation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +81,8 @@ pub struct Simulation {
     pub probes: Vec<Box<dyn Probe>>,
     /// Its card.
     pub gpu: GpuInfo,
+    /// Its driver's parameters, by name.
+    pub params: BTreeMap<String, String>,
     /// Name of the profile.
     pub profile_name: String,
 }
@@ -93,12 +97,18 @@ pub fn open(profile: &str) -> Result<Simulation, SimError> {
 
 fn assemble(name: &str, profile: profile::Profile) -> Simulation {
     let gpu = profile.gpu_info();
+    let params = mapped::parameters(&profile);
     let world = Shared::new(world::World::new(profile));
     Simulation {
         device: SimDevice::new(world.clone()),
         tracer: SimTracer::new(world.clone()),
-        probes: vec![Box::new(observe::CardProbe::new(world.clone())), Box::new(observe::UvmProbe::new(world))],
+        probes: vec![
+            Box::new(observe::CardProbe::new(world.clone())),
+            Box::new(observe::UvmProbe::new(world.clone())),
+            Box::new(mapped::MappedProbe::new(world)),
+        ],
         gpu,
+        params,
         profile_name: name.to_owned(),
     }
 }
