@@ -88,6 +88,9 @@ pub struct DeviceArgs {
     /// Allow managed memory above the GPU's free memory
     #[arg(long)]
     pub allow_oversubscription: bool,
+    /// Set a parameter of the simulated driver, such as uvm_perf_prefetch_threshold=75; repeatable
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub sim_param: Vec<String>,
 }
 
 /// The dashboard.

@@ -39,14 +39,22 @@ pub(super) fn open(args: &DeviceArgs, library: Library, sink: &Sink) -> Result<O
     };
     let allow = args.allow_oversubscription;
     if let DeviceChoice::Sim(profile) = &args.device {
-        return simulator(profile, "chosen with --device sim", library, allow);
+        // What was set by hand comes first, so that a narrow picture says it too.
+        let set = args.sim_param.iter().map(|text| format!("{text}, ")).collect::<String>();
+        return simulator(profile, &args.sim_param, &format!("{set}chosen with --device sim"), library, allow);
+    }
+    // A parameter that would silently have no effect is a mistake.
+    if !args.sim_param.is_empty() {
+        let line =
+            "--sim-param is for the simulated driver: add --device sim, or set the parameter of the nvidia-uvm module";
+        return Err(Failure::new(EXIT_USAGE, line));
     }
     // Who names a GPU wants that GPU, not a simulation of another.
     let required = args.device == DeviceChoice::Cuda || args.gpu.is_some();
     match gpu(&choice, library.clone(), allow, sink) {
         Ok(opened) => Ok(opened),
         Err(error) if required => Err(Failure::new(EXIT_NO_DEVICE, error)),
-        Err(error) => simulator(DEFAULT_PROFILE, &error.to_string(), library, allow),
+        Err(error) => simulator(DEFAULT_PROFILE, &[], &error.to_string(), library, allow),
     }
 }
 
@@ -108,8 +116,8 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
     Ok(Opened { live, header, free, samplers: Samplers { _nvml: nvml, _host: host, _pagemap: pages } })
 }
 
-fn simulator(profile: &str, reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
-    let mut simulation = sim::open(profile).map_err(|e| Failure::new(EXIT_USAGE, e))?;
+fn simulator(profile: &str, params: &[String], reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
+    let mut simulation = sim::open_with(profile, params).map_err(|e| Failure::new(EXIT_USAGE, e))?;
     let free = simulation.device.memory().ok();
     let (mut live, header) = simulated(simulation, reason, fitted(library, free.as_ref()));
     live.allow_oversubscription = allow;

@@ -1,7 +1,7 @@
-//! What `/proc/self/pagemap` would tell of the simulated process: which pages its CPU maps, and the driver's parameters.
+//! What `/proc/self/pagemap` would tell of the simulated process: which pages its CPU maps.
 
 use super::device::Shared;
-use super::profile::Profile;
+use super::side::Side;
 use crate::event::{Body, Event, Mapped, ProbeInfo};
 use crate::probe::Probe;
 use crate::units::{Nanos, Stamp};
@@ -43,7 +43,7 @@ impl Probe for MappedProbe {
         let seen: BTreeMap<u64, Vec<u16>> = {
             let world = self.world.lock();
             let pages = |range: &super::world::Managed| {
-                range.blocks.iter().map(|block| block.on.cpu.read.count() as u16).collect()
+                range.blocks.iter().map(|block| block.on.get(Side::CPU).read.count() as u16).collect()
             };
             world.ranges.values().map(|range| (range.address, pages(range))).collect()
         };
@@ -55,23 +55,4 @@ impl Probe for MappedProbe {
         }
         self.told = seen;
     }
-}
-
-/// The profile's settings under the names of the driver's parameters, as far as it has them.
-pub(super) fn parameters(profile: &Profile) -> BTreeMap<String, String> {
-    let (prefetch, thrashing) = (&profile.prefetch, &profile.thrashing);
-    let lapses = |us: u64| (us / thrashing.lapse_us.max(1)).to_string();
-    let known = [
-        ("perf_fault_batch_count", profile.arrival.batch_raw.to_string()),
-        ("perf_prefetch_enable", u8::from(prefetch.enabled).to_string()),
-        ("perf_prefetch_threshold", prefetch.threshold.to_string()),
-        ("perf_thrashing_threshold", thrashing.threshold.to_string()),
-        ("perf_thrashing_pin_threshold", thrashing.pin_threshold.to_string()),
-        ("perf_thrashing_lapse_usec", thrashing.lapse_us.to_string()),
-        ("perf_thrashing_nap", lapses(thrashing.nap_us)),
-        ("perf_thrashing_epoch", lapses(thrashing.epoch_us)),
-        ("perf_thrashing_pin", lapses(thrashing.pin_us)),
-        ("perf_thrashing_max_resets", thrashing.max_resets.to_string()),
-    ];
-    known.into_iter().map(|(name, value)| (format!("uvm_{name}"), value)).collect()
 }
