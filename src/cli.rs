@@ -26,6 +26,9 @@ pub const MAX_RUNS: i64 = 3_000;
 /// See [`MAX_RUNS`].
 pub const MAX_WARMUPS: i64 = 1_000;
 
+/// Largest number that Linux gives a process (`PID_MAX_LIMIT`).
+const MAX_PID: i64 = 4_194_304;
+
 const EXAMPLES: &str = "Examples:
   umtop                                      the dashboard: your GPU, or the simulator if there is none
   umtop --device sim                         the simulator on purpose
@@ -55,6 +58,7 @@ pub struct Cli {
 
 /// Subcommands.
 #[derive(Clone, Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one, parsed once")]
 pub enum Command {
     /// Play a recording in the dashboard
     Replay(ReplayArgs),
@@ -120,6 +124,9 @@ pub struct Dashboard {
     /// Record everything to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Colours and characters [default: what the terminal can do]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<ThemeChoice>,
 }
 
 /// Playing a recording.
@@ -130,6 +137,24 @@ pub struct ReplayArgs {
     /// Times real time
     #[arg(long, value_name = "X", default_value = "1", value_parser = speed)]
     pub speed: f64,
+    /// Colours and characters [default: what the terminal can do]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<ThemeChoice>,
+}
+
+/// Colours and characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ThemeChoice {
+    /// For a dark background
+    Dark,
+    /// For a light background
+    Light,
+    /// Told apart with the usual kinds of colour blindness
+    ColourBlind,
+    /// No colour
+    Mono,
+    /// ASCII characters only
+    Ascii,
 }
 
 /// Measuring.
@@ -176,7 +201,7 @@ pub struct BenchArgs {
 #[derive(Clone, Debug, Args)]
 pub struct WatchArgs {
     /// The process to watch, its descendants included
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_PID))]
     pub pid: Option<u32>,
     /// How closely the driver is watched: off, counters, faults, full; above counters the program gets slower
     #[arg(long, value_name = "LEVEL", default_value = "counters")]
@@ -191,8 +216,11 @@ pub struct WatchArgs {
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Where the command's output goes [default: a new file in the folder for temporary files]
-    #[arg(long, value_name = "FILE", requires = "command")]
+    #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Colours and characters [default: what the terminal can do]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<ThemeChoice>,
     /// A command to start and to watch
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
     pub command: Vec<OsString>,

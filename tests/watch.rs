@@ -171,17 +171,17 @@ fn a_command_goes_on_when_the_time_is_up_and_is_waited_for() {
 
 #[test]
 fn what_cannot_be_watched_is_one_line() {
-    umtop(&["4194304999"]).assert().code(2);
+    umtop(&["4194305"]).assert().code(2);
     umtop(&["0"]).assert().code(2);
     umtop(&["4194300"]).assert().code(1).stderr(one_line().and(contains("no process 4194300")));
-    umtop(&["--", "/nonexistent/program"]).assert().code(4).stderr(one_line().and(contains("terminal")));
+    umtop(&["--", "/nonexistent/program"]).assert().code(4).stderr(one_line().and(contains("--for TIME")));
     umtop(&["--format", "json", "--", "/nonexistent/program"])
         .assert()
         .code(1)
         .stderr(one_line().and(contains("cannot start /nonexistent/program")));
     umtop(&["--for", "1s"]).assert().code(2).stderr(one_line().and(contains("umtop watch PID")));
     umtop(&["1", "--", "true"]).assert().code(2);
-    umtop(&["1", "--output", "x"]).assert().code(2);
+    umtop(&["1", "--output", "x"]).assert().code(2).stderr(one_line().and(contains("-- COMMAND")));
     umtop(&["--for", "soon", "1"]).assert().code(2);
 }
 

@@ -72,7 +72,7 @@ if command -v setpriv >/dev/null; then
     setpriv --reuid 65534 --clear-groups "$umtop" watch 2>&1 | tee -a "$summary"
 fi
 kill -TERM $pid; wait $pid
-"$umtop" watch 999999999 2>&1 | tee -a "$summary"
+"$umtop" watch 4194303 2>&1 | tee -a "$summary"
 
 section "one program after the other, and the exit code"
 "$umtop" watch --format json --output "$out/two.log" -- bash -c "'$target' 2 64; '$target' 2 64; exit 9" >"$out/two.json" 2>/dev/null
@@ -83,7 +83,7 @@ section "screens"
 if command -v tmux >/dev/null; then
     screen() { # name, seconds until the first capture, command...
         local name=$1 wait=$2; shift 2
-        local tmux="tmux -L umtop-watch-$$"
+        local tmux="tmux -u -L umtop-watch-$$"
         $tmux new-session -d -x 160 -y 48 "$* ; echo exit code \$? ; sleep 60"
         sleep "$wait"; $tmux capture-pane -p >"$out/screen-$name-counters.txt"
         $tmux send-keys t; sleep 3; $tmux capture-pane -p >"$out/screen-$name-faults.txt"
@@ -95,12 +95,12 @@ if command -v tmux >/dev/null; then
     "$target" 25 256 >/dev/null & pid=$!
     sleep 3; screen cuda 6 "$umtop" watch $pid --record "$out/cuda.umr"
     kill -TERM $pid; wait $pid
-    tmux -L umtop-idle-$$ new-session -d -x 160 -y 48 "$umtop watch --output $out/idle.log -- $target 1 64 idle; echo exit code \$?; sleep 60"
+    tmux -u -L umtop-idle-$$ new-session -d -x 160 -y 48 "$umtop watch --output $out/idle.log -- $target 1 64 idle; echo exit code \$?; sleep 60"
     sleep 1.2; tmux -L umtop-idle-$$ capture-pane -p >"$out/screen-idle-waiting.txt"
     sleep 6; tmux -L umtop-idle-$$ capture-pane -p >"$out/screen-idle-ended.txt"
     tmux -L umtop-idle-$$ send-keys q; sleep 1; say "idle: $(tmux -L umtop-idle-$$ capture-pane -p | grep -m1 'exit code')"
     tmux -L umtop-idle-$$ kill-server
-    has cupy && screen cupy 10 "$umtop" watch --output "$out/cupy.log" -- python3 "$here/watch_cupy.py" 14 256
+    has cupy && screen cupy 10 "$umtop" watch --output "$out/cupy.log" -- python3 "$here/watch_cupy.py" 20 256
     has jax && screen jax 14 "$umtop" watch --output "$out/jax.log" -- python3 "$here/watch_jax.py" 20 256
     has torch && screen torch 16 "$umtop" watch --output "$out/torch.log" -- python3 "$here/watch_torch.py" 20 256
 else

@@ -5,21 +5,14 @@ use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A processor as the UVM driver numbers them.
+/// A processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proc {
     /// The host.
     Cpu,
-    /// A GPU, numbered from 0 (the driver's processor index minus 1).
+    /// A GPU. The session's own is 0, the second that a workload uses 1; in a watched process as the driver numbers them.
     Gpu(u16),
-}
-
-impl Proc {
-    /// From the driver's processor index: 0 is the CPU, 1 and up the GPUs.
-    pub fn from_index(index: u16) -> Self {
-        if index == 0 { Proc::Cpu } else { Proc::Gpu(index - 1) }
-    }
 }
 
 impl fmt::Display for Proc {
@@ -131,6 +124,27 @@ pub struct BlockActivity {
     /// Thrashing, throttling and remote-map events.
     #[serde(default, skip_serializing_if = "zero")]
     pub thrash: u32,
+    /// Remote mappings made, also counted in `thrash`. Recordings of before this was told have 0 in this and in all below.
+    #[serde(default, skip_serializing_if = "zero")]
+    pub remote_maps: u32,
+    /// Pages migrated because of a fault (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub by_fault: u32,
+    /// Pages migrated by the driver's own prefetcher (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub by_prefetch: u32,
+    /// Pages migrated because the program asked (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub by_user: u32,
+    /// Pages migrated to make room (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub by_eviction: u32,
+    /// Pages that came to live on both sides (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub duplicated: u32,
+    /// Pages whose other copies went because one side wrote (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub invalidated: u32,
 }
 
 /// CPU faults of one instruction in one thread of a watched process within a window.

@@ -171,3 +171,67 @@ fn cause(cause: Cause) -> &'static str {
 fn na() -> String {
     "n/a".to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Body, Counters, CpuSite, Event, Proc, SiteName, Subject, UvmEvents, UvmTick, Watched};
+    use crate::units::{Nanos, Stamp};
+
+    fn session(level: TraceLevel) -> Session {
+        let mut session = Session::default();
+        let mut tell = |ms: u64, body| session.apply(&Event { at: Stamp(ms * 1_000_000), body });
+        let subject = Subject { pid: 7, user: "ann".to_owned(), command: "prog x".to_owned(), output: None };
+        tell(0, Body::Watched(Box::new(Watched::Subject(subject))));
+        tell(1, Body::Watched(Box::new(Watched::Attached { pid: 7, spaces: 1, missed: Some(Nanos::millis(2)) })));
+        let migrated = |src, dst, bytes| Migrated { src, dst, cause: Cause::Fault, bytes, copies: 2 };
+        let events = UvmEvents {
+            batches: 3,
+            cpu_faults: 5,
+            cpu_sites: vec![CpuSite { pid: 7, tid: 8, pc: 0x10, faults: 5 }],
+            lost: vec![(2, 9)],
+            migrated: vec![migrated(Proc::Cpu, Proc::Gpu(0), 4096)],
+            ..UvmEvents::default()
+        };
+        let counters = Counters { bytes_htod: 1 << 20, bytes_dtoh: 4096, cpu_faults: 5, gpu_faults: 6 };
+        let events = (level >= TraceLevel::Faults).then(|| Box::new(events));
+        let tick = UvmTick { window: Nanos::millis(500), level, counters: Some(counters), events };
+        tell(600, Body::Uvm(Box::new(tick)));
+        let place = Some("/src/prog.cpp:12".to_owned());
+        let name = SiteName { pid: 7, pc: 0x10, module: "prog".to_owned(), function: Some("fill".to_owned()), place };
+        tell(601, Body::Watched(Box::new(Watched::Site(name))));
+        tell(700, Body::Watched(Box::new(Watched::Ended { code: Some(3) })));
+        session
+    }
+
+    #[test]
+    fn totals_are_what_was_seen() {
+        let json = json(&session(TraceLevel::Full), TraceLevel::Full);
+        assert_eq!(json["bytes_htod"], 1 << 20);
+        assert_eq!(
+            (json["watched_ns"].as_u64(), json["missed_at_most_ns"].as_u64()),
+            (Some(500_000_000), Some(2_000_000))
+        );
+        assert_eq!((json["lost"].as_u64(), json["exit_code"].as_u64()), (Some(9), Some(3)));
+        assert_eq!(json["by_cause"][0]["bytes"], 4096);
+        assert_eq!(json["by_cause"][0]["dst"], serde_json::json!({"gpu": 0}));
+        assert_eq!(json["cpu_sites"][0]["place"], "/src/prog.cpp:12");
+        let table = table(&session(TraceLevel::Full), TraceLevel::Full);
+        for text in
+            ["prog x", "1048576 bytes (1 MiB", "CPU → GPU 0", "/src/prog.cpp:12  fill  prog", "at most 2.00 ms after"]
+        {
+            assert!(table.contains(text), "{text}: {table}");
+        }
+    }
+
+    #[test]
+    fn what_the_level_does_not_give_is_null() {
+        let json = json(&session(TraceLevel::Counters), TraceLevel::Counters);
+        assert_eq!(json["gpu_faults"], 6);
+        for key in ["gpu_faults_raw", "batches", "by_cause", "lost", "cpu_sites", "batch_latency_p50_ns"] {
+            assert!(json[key].is_null(), "{key}");
+        }
+        let table = table(&session(TraceLevel::Counters), TraceLevel::Counters);
+        assert!(table.contains("lost         n/a") && table.contains("raw n/a, batches n/a"), "{table}");
+    }
+}

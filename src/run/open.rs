@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::device::cuda::{CudaDevice, GpuChoice};
 use crate::device::{Device, DeviceError, MemoryFree};
 use crate::event::{Body, Can, Event, Header, Level, Notice, Origin, TraceLevel};
-use crate::probe::{Probe, Sampler, Tracer, host, nvml, uvm};
+use crate::probe::{Probe, Sampler, Tracer, host, nvml, pagemap, uvm};
 use crate::sim::{self, Simulation};
 use crate::source::{Live, Sink};
 use crate::units::Stamp;
@@ -28,6 +28,7 @@ pub(super) struct Opened {
 pub(super) struct Samplers {
     _nvml: Option<nvml::NvmlProbe>,
     _host: Option<Sampler>,
+    _pagemap: Option<pagemap::PagemapProbe>,
 }
 
 /// Opens what the flags say. Probes start to send to the sink, which holds their events back until the header.
@@ -63,8 +64,10 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
     let mut gpu = device.gpu_info();
     let free = device.memory().ok();
     let mut probes = Vec::new();
-    let tracer = match uvm::attach(clock, TraceLevel::Off, sink.emitter()) {
+    let ranges = pagemap::Ranges::default();
+    let tracer = match uvm::attach(clock, TraceLevel::Off, ranges.tap(sink.emitter())) {
         Ok(tracer) => {
+            tracer.name_gpus(device.gpu_uuids());
             device.set_trace(Can::Yes);
             probes.push(uvm::info());
             Some(Box::new(tracer) as Box<dyn Tracer>)
@@ -89,10 +92,28 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
     let host = host::HostProbe::new();
     probes.push(host.info());
     let host = Sampler::start("umtop-host", host, clock, sink.emitter()).ok();
-    let header = header(Origin::Measured, gpu, &device, probes);
+    let pages = match pagemap::PagemapProbe::start(ranges.clone(), clock, sink.emitter()) {
+        Ok(probe) => {
+            probes.push(pagemap::info());
+            Some(probe)
+        }
+        Err(error) => {
+            warn(sink, "pagemap", format!("/proc/self/pagemap cannot be read: {error}"));
+            None
+        }
+    };
+    let header = header(Origin::Measured, gpu, &device, uvm::module_parameters(), probes);
     let library = fitted(library, free.as_ref());
-    let live = Live { device: Box::new(device), tracer, stepped: Vec::new(), library, allow_oversubscription: allow };
-    Ok(Opened { live, header, free, samplers: Samplers { _nvml: nvml, _host: host } })
+    let told: Box<dyn FnMut(&Body) + Send> = Box::new(move |body| ranges.note(body));
+    let live = Live {
+        device: Box::new(device),
+        tracer,
+        stepped: Vec::new(),
+        told: Some(told),
+        library,
+        allow_oversubscription: allow,
+    };
+    Ok(Opened { live, header, free, samplers: Samplers { _nvml: nvml, _host: host, _pagemap: pages } })
 }
 
 fn simulator(profile: &str, params: &[String], reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
@@ -107,12 +128,12 @@ fn simulator(profile: &str, params: &[String], reason: &str, library: Library, a
 pub fn simulated(simulation: Simulation, reason: &str, library: Library) -> (Live, Header) {
     let probes = simulation.probes.iter().map(|p| p.info()).collect();
     let origin = Origin::Simulated { profile: simulation.profile_name, reason: reason.to_owned() };
-    let mut header = header(origin, simulation.gpu, &simulation.device, probes);
-    header.uvm_params = simulation.params;
+    let header = header(origin, simulation.gpu, &simulation.device, simulation.params, probes);
     let live = Live {
         device: Box::new(simulation.device),
         tracer: Some(Box::new(simulation.tracer)),
         stepped: simulation.probes,
+        told: None,
         library,
         allow_oversubscription: false,
     };

@@ -17,6 +17,7 @@ mod device;
 mod front;
 mod gpu;
 mod lanes;
+mod mapped;
 mod observe;
 mod order;
 mod overlap;
@@ -115,7 +116,11 @@ fn assemble(name: &str, profile: profile::Profile, params: Params) -> Simulation
     Simulation {
         device: SimDevice::new(world.clone()),
         tracer: SimTracer::new(world.clone()),
-        probes: vec![Box::new(observe::CardProbe::new(world.clone())), Box::new(observe::UvmProbe::new(world))],
+        probes: vec![
+            Box::new(observe::CardProbe::new(world.clone())),
+            Box::new(observe::UvmProbe::new(world.clone())),
+            Box::new(mapped::MappedProbe::new(world)),
+        ],
         gpu,
         profile_name: name.to_owned(),
         params: params.list(),

@@ -36,7 +36,7 @@ impl Side {
 
     /// As events name it.
     pub fn proc(self) -> Proc {
-        Proc::from_index(u16::from(self.0))
+        if self.is_cpu() { Proc::Cpu } else { Proc::Gpu(u16::from(self.0) - 1) }
     }
 }
 

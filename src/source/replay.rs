@@ -69,7 +69,7 @@ fn obey(pace: &mut Pace, now: Stamp) -> bool {
                     return false;
                 }
             }
-            Control::Pause(false) | Control::Run(_) | Control::Trace(_) | Control::Record(_) => {}
+            Control::Pause(false) | Control::Run(_) | Control::Trace(_) | Control::ProbeLink | Control::Record(_) => {}
         }
     }
     true

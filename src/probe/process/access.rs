@@ -13,7 +13,7 @@ pub enum AccessError {
     #[error("there is no process {0}")]
     NoSuchProcess(u32),
     /// Another user's.
-    #[error("process {pid} belongs to {user}: watch it as {user}, or as root (sudo umtop watch {pid})")]
+    #[error("process {pid} belongs to {user}: watch it as that user, or with sudo umtop watch {pid}")]
     OtherUser {
         /// Its number.
         pid: u32,

@@ -9,6 +9,9 @@ use std::path::Path;
 /// Where sources of libraries lie, C++'s and Rust's standard ones above all.
 const LIBRARIES: [&str; 3] = ["/usr/", "/rustc/", "/opt/"];
 
+/// Farther than this from a symbol no function reaches.
+const FARTHEST: u64 = 1 << 20;
+
 /// What a file says of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
@@ -60,10 +63,21 @@ impl Image {
             }
         }
         if said.function.is_none() {
-            let symbol = self.loader.find_symbol(address);
-            said.function = symbol.map(|name| addr2line::demangle_auto(name.into(), None).into_owned());
+            said.function = self.symbol(address);
         }
         said
+    }
+
+    /// The symbol before the address and the distance from it, as debuggers write it: a stripped file may have no symbol for
+    /// the function itself.
+    fn symbol(&self, address: u64) -> Option<String> {
+        let symbol = self.loader.find_symbol_info(address)?;
+        let name = addr2line::demangle_auto(symbol.name().into(), None);
+        match address.checked_sub(symbol.address())? {
+            0 => Some(name.into_owned()),
+            far if far > FARTHEST => None,
+            distance => Some(format!("{name}+{distance:#x}")),
+        }
     }
 }
 
@@ -118,6 +132,20 @@ mod tests {
         ];
         assert_eq!(address(&segments, 0x1010), Some(0x40_3010));
         assert_eq!(address(&segments, 0x1500), None);
+    }
+
+    #[test]
+    fn without_debug_information_a_symbol_comes_with_the_distance_from_it() {
+        let function = libc::getpid as unsafe extern "C" fn() -> libc::pid_t as usize as u64;
+        let text = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let maps = crate::probe::process::parse_maps(&text);
+        let mapping = maps.iter().find(|mapping| mapping.holds(function)).unwrap();
+        let image = Image::open(&mapping.path).unwrap();
+        let name = |at: u64| image.at(at - mapping.start + mapping.offset).function.unwrap_or_default();
+        assert!(name(function).ends_with("getpid"), "{}", name(function));
+        // Where the C library's debug file is installed, it has a name without a distance.
+        let inside = name(function + 1);
+        assert!(inside.ends_with("getpid+0x1") || inside.ends_with("getpid"), "{inside}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::abi::ENTRY_BYTES;
 use super::decode::decode;
 use super::error::UvmError;
+use super::numbers::Numbers;
 use super::space::Space;
 use super::tracker::CounterTracker;
 use super::{Record, TickFold};
@@ -24,6 +25,7 @@ pub struct Reader {
     fold: TickFold,
     counted: Counters,
     seen: Seen,
+    numbers: Numbers,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +45,7 @@ impl Reader {
             fold: TickFold::default(),
             counted: Counters::default(),
             seen: Seen::default(),
+            numbers: Numbers::default(),
         }
     }
 
@@ -61,6 +64,23 @@ impl Reader {
     #[cfg(test)]
     pub fn over(ring: super::ring::Ring) -> Self {
         Self { spaces: vec![(SpaceId(0), Space::over(ring))], level: TraceLevel::Full, ..Self::detached() }
+    }
+
+    /// Numbers GPUs as the session does: the first of `uuids` is GPU 0.
+    pub fn name_gpus(&mut self, uuids: Vec<String>) {
+        self.numbers.name(uuids);
+        self.learn_gpus();
+    }
+
+    /// The GPUs that the session named.
+    pub fn names(&self) -> Vec<String> {
+        self.numbers.named().to_vec()
+    }
+
+    /// Asks the driver anew which GPU has which index: an address space knows a GPU only from its first use on.
+    pub fn learn_gpus(&mut self) {
+        let table = self.spaces.iter().find_map(|(_, space)| space.gpus()).unwrap_or_default();
+        self.numbers.learn(&table);
     }
 
     /// Level in force.
@@ -104,6 +124,7 @@ impl Reader {
         }
         self.spaces.iter_mut().for_each(|(_, space)| space.shed(self.level));
         self.fold.set_level(self.level);
+        self.learn_gpus();
         reached
     }
 
@@ -129,11 +150,11 @@ impl Reader {
 
     /// Folds everything that the queues hold.
     pub fn drain(&mut self) {
-        let (fold, seen) = (&mut self.fold, &mut self.seen);
+        let (fold, seen, numbers) = (&mut self.fold, &mut self.seen, &self.numbers);
         for (_, space) in &mut self.spaces {
             let Some(queue) = &mut space.queue else { continue };
             let pid = space.pid;
-            queue.ring.drain(|entry| take(fold, seen, pid, entry));
+            queue.ring.drain(|entry| take(fold, seen, numbers, pid, entry));
             queue.ring.dropped(|kind, lost| fold.lost(kind, lost));
         }
     }
@@ -171,9 +192,9 @@ fn sum(a: Counters, b: Counters) -> Counters {
     }
 }
 
-fn take(fold: &mut TickFold, seen: &mut Seen, owner: Option<u32>, entry: &[u8; ENTRY_BYTES]) {
+fn take(fold: &mut TickFold, seen: &mut Seen, numbers: &Numbers, owner: Option<u32>, entry: &[u8; ENTRY_BYTES]) {
     seen.entries += 1;
-    match decode(entry) {
+    match decode(entry, numbers) {
         Some(record) => {
             // Of our own process the sites are known. The driver numbers processes as the outermost namespace does; what
             // is looked up later is in ours.

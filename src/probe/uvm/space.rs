@@ -2,7 +2,7 @@
 
 use super::abi::event;
 use super::error::UvmError;
-use super::tracker::{CounterTracker, QueueTracker, flush};
+use super::tracker::{CounterTracker, QueueTracker, flush, gpu_uuids};
 use crate::event::TraceLevel;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -27,6 +27,11 @@ impl Space {
     #[cfg(test)]
     pub fn over(ring: super::ring::Ring) -> Self {
         Self { uvm: None, counters: None, queue: Some(QueueTracker::over(ring)), pid: Some(7) }
+    }
+
+    /// UUIDs of the GPUs that it knows, by the driver's index less 1; `None` without a file.
+    pub fn gpus(&self) -> Option<Vec<Option<String>>> {
+        self.uvm.as_ref().map(|uvm| gpu_uuids(uvm.as_fd()))
     }
 
     /// Opens what a level needs. What a lower one does not need is left: see [`Space::shed`].

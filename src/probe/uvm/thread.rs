@@ -21,6 +21,8 @@ const TICK: Nanos = Nanos::millis(10);
 const DEADLINE: Duration = Duration::from_secs(2);
 
 enum Request {
+    /// GPUs by UUID, in the session's order.
+    Name(Vec<String>),
     Level(TraceLevel, Sender<(TraceLevel, Option<Why>)>),
     Settle(Sender<(TraceLevel, Option<UvmTotals>)>),
     Reattach(Sender<Result<(), UvmError>>),
@@ -79,6 +81,13 @@ impl UvmTracer {
         let level = if attached.is_ok() { self.level } else { TraceLevel::Off };
         self.set_level(level);
         attached
+    }
+
+    /// Numbers GPUs as the session does: the first of `uuids` is GPU 0, and so on.
+    pub fn name_gpus(&self, uuids: Vec<String>) {
+        if let Some(requests) = &self.requests {
+            let _ = requests.send(Request::Name(uuids));
+        }
     }
 
     fn ask<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Option<T> {
@@ -173,17 +182,21 @@ impl Watch {
                 let why = self.set_level(level).err().map(|error| error.why());
                 let _ = answer.send((self.reader.level(), why));
             }
+            Request::Name(uuids) => self.reader.name_gpus(uuids),
             Request::Settle(answer) => {
                 self.tick();
+                self.reader.learn_gpus();
                 let _ = answer.send((self.reader.level(), self.reader.totals()));
             }
             Request::Reattach(answer) => {
                 self.tick();
                 // The old file must be gone before the search, or it would be found again.
+                let names = self.reader.names();
                 self.reader = Reader::detached();
                 self.windows = Windows::new(self.clock.now());
                 self.flush_failed = false;
                 let attached = choose(own_uvm_fds()).map(|(uvm, counters)| self.reader = Reader::new(uvm, counters));
+                self.reader.name_gpus(names);
                 let _ = answer.send(attached);
             }
             Request::Add(uvm, pid, answer) => {
@@ -311,6 +324,22 @@ mod tests {
         let bodies: Vec<_> = events.try_iter().map(|event: Event| event.body).collect();
         let told = bodies.iter().filter(|body| matches!(body, Body::Notice(n) if n.level == Level::Error)).count();
         assert_eq!(told, 1, "{bodies:?}");
+    }
+
+    #[test]
+    fn while_no_address_space_is_watched_any_level_is_in_force_and_nothing_is_told() {
+        let (out, events) = unbounded();
+        let emit = Box::new(move |event| drop(out.send(event)));
+        let mut tracer = await_spaces(Clock::start(), TraceLevel::Full, emit).unwrap();
+        assert_eq!(tracer.level(), TraceLevel::Full);
+        assert_eq!(tracer.set_level(TraceLevel::Counters), (TraceLevel::Counters, None));
+        // Whatever the machine has: that is no address space.
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(matches!(tracer.add(file.into(), 1), Err(NotAdded::Failed(_))));
+        tracer.remove(SpaceId(1));
+        assert_eq!(tracer.settle().map(|totals| totals.counters), Some(Default::default()));
+        drop(tracer);
+        assert_eq!(events.try_iter().count(), 0);
     }
 
     #[test]

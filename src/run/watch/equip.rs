@@ -117,7 +117,7 @@ impl Gpu {
             Err(error) => say(&self.sink, self.clock, error.to_string()),
         }
         if uuids.len() > 1 {
-            let text = format!("the program uses {} GPUs: PCIe and VRAM are those of {}", uuids.len(), gpu.uuid);
+            let text = format!("the program sees {} GPUs: PCIe and VRAM are those of {}", uuids.len(), gpu.uuid);
             say(&self.sink, self.clock, text);
         }
         header.caps.gpus = u32::try_from(uuids.len().max(1)).unwrap_or(u32::MAX);

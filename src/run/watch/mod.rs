@@ -26,6 +26,10 @@ pub(super) fn watch(args: WatchArgs) -> Result<ExitCode, Failure> {
         let line = "name what to watch: umtop watch PID, or umtop watch -- COMMAND; 'umtop watch' lists who can be";
         return Err(Failure::new(EXIT_USAGE, line));
     }
+    if args.output.is_some() && args.command.is_empty() {
+        let line = "--output is for the output of a command that umtop starts: umtop watch --output FILE -- COMMAND";
+        return Err(Failure::new(EXIT_USAGE, line));
+    }
     if nothing {
         return list::list(&ProcFs::default(), args.format);
     }
@@ -38,7 +42,8 @@ pub(super) fn watch(args: WatchArgs) -> Result<ExitCode, Failure> {
 fn screen(args: &WatchArgs) -> Result<ExitCode, Failure> {
     // A process that may not be watched is told of before the screen is taken; a command is started after.
     let running = running(args)?;
-    require_terminal()?;
+    let instead = "watching on the screen needs a terminal; without one, use --for TIME or --format table|json";
+    require_terminal().map_err(|failure| Failure::new(failure.code, instead))?;
     let (sink, events) = Sink::new(QUEUE);
     let guard = take_terminal()?;
     if let Some(path) = &args.record {
@@ -89,7 +94,7 @@ fn setup(args: &WatchArgs) -> Setup {
         oversubscription: false,
         speed: 1.0,
         recording: args.record.is_some(),
-        theme: theme(),
+        theme: theme(args.theme),
     }
 }
 

@@ -44,7 +44,10 @@ fn step() -> impl Strategy<Value = Step> {
 /// A processor by number; the second GPU is the first one where a machine has no more.
 fn side(bench: &Bench, number: u16) -> Proc {
     let gpus = bench.sim.device.world.lock().topology.gpus;
-    Proc::from_index(number.min(u16::from(gpus)))
+    match number.min(u16::from(gpus)) {
+        0 => Proc::Cpu,
+        gpu => Proc::Gpu(gpu - 1),
+    }
 }
 
 fn run(bench: &mut Bench, step: &Step) {

@@ -101,7 +101,7 @@ impl Scene {
         let uvm = dir.path().join("uvm");
         std::fs::write(&uvm, "").unwrap();
         let text = format!(
-            "attend() {{ while [ ! -e \"$dir/$1\" ]; do sleep 0.01; done; }}\ndir={}\nuvm=$dir/uvm\n{script}",
+            "attend() {{ n=0; while [ ! -e \"$dir/$1\" ] && [ $n -lt 6000 ]; do sleep 0.01; n=$((n+1)); done; }}\ndir={}\nuvm=$dir/uvm\n{script}",
             dir.path().display()
         );
         let words: Vec<OsString> = ["sh", "-c", &text].map(OsString::from).to_vec();
