@@ -56,34 +56,48 @@ impl World {
     pub fn gpu_faults(&mut self, kernel: Kernel, lanes: &Lanes) {
         let mut front = Front::new(lanes, self.profile.arrival);
         let mut buffer = FaultBuffer::new();
-        let mut stale = HashSet::new();
+        let (mut stale, mut read) = (HashSet::new(), HashSet::new());
         let mut idle = 0;
         while idle < STUCK {
             self.expire_pins();
-            self.advance(kernel, &mut front, &stale);
+            self.advance(kernel, &mut front, &stale, &mut read);
             if front.done() && buffer.is_empty() {
                 break;
             }
             let arrivals = if front.done() { Arrivals::default() } else { front.arrivals(&mut self.rng) };
             let batch = buffer.fetch(arrivals, &self.params);
-            let served = self.batch(kernel, &batch, front.done(), &mut stale);
+            let served = self.batch(kernel, &batch, front.done(), &mut stale, &read);
             idle = if served.worked { 0 } else { idle + 1 };
             buffer.flush(batch, served.throttled, &self.params);
         }
     }
 
-    fn advance(&mut self, kernel: Kernel, front: &mut Front, stale: &HashSet<u32>) {
+    /// Pages that threads could read but not write yet are noted in `read`: the read is done, whatever becomes of the page.
+    fn advance(&mut self, kernel: Kernel, front: &mut Front, stale: &HashSet<u32>, read: &mut HashSet<u32>) {
         let Kernel { on, range, access } = kernel;
         let Some(managed) = self.ranges.get(&range) else { return front.finish() };
         let write = access != Access::Read;
         if stale.is_empty() && managed.allows_all(on, write) {
             return front.finish();
         }
-        front.advance(|page| managed.allows(on, page, write) && !stale.contains(&page));
+        front.advance(|page| {
+            let may = managed.allows(on, page, write) && !stale.contains(&page);
+            if !may && access == Access::ReadWrite && managed.allows(on, page, false) {
+                read.insert(page);
+            }
+            may
+        });
     }
 
     /// One batch: fetched, served block by block, replayed. Faults of a kernel that is `over` take none of its time.
-    fn batch(&mut self, kernel: Kernel, batch: &Batch, over: bool, stale: &mut HashSet<u32>) -> Outcome {
+    fn batch(
+        &mut self,
+        kernel: Kernel,
+        batch: &Batch,
+        over: bool,
+        stale: &mut HashSet<u32>,
+        read: &HashSet<u32>,
+    ) -> Outcome {
         self.batch = self.batch.wrapping_add(1);
         let begin = self.now();
         if !over {
@@ -93,7 +107,7 @@ impl World {
             let each = cost.raw_us * batch.raw as f64 + cost.page_us * batch.faults.len() as f64;
             self.spend((wake + cost.batch_us + each) * swing, BUSY);
         }
-        let faults = self.report(kernel, batch, begin);
+        let faults = self.report(kernel, batch, begin, read);
         self.upgrade(kernel, &faults, stale);
         let mut outcome = Outcome::default();
         let mut counted = 0;
@@ -130,14 +144,16 @@ impl World {
 
     /// Tells of a batch's faults: one record for each raw entry, one count for each fault. Gives its pages in order, each
     /// once, with whether they are wanted for writing.
-    fn report(&mut self, kernel: Kernel, batch: &Batch, begin: u64) -> Vec<(u32, bool)> {
+    fn report(&mut self, kernel: Kernel, batch: &Batch, begin: u64, read: &HashSet<u32>) -> Vec<(u32, bool)> {
         let Kernel { on, range, access } = kernel;
         let time = self.now();
         let clusters = u32::from(self.profile.gpu.clusters.max(1));
         let mut pages: Vec<(u32, bool)> = Vec::with_capacity(batch.faults.len());
         for fault in &batch.faults {
-            // A read-write kernel reads first: a page that it may not even read faults as a read.
-            let readable = self.ranges.get(&range).is_some_and(|managed| managed.allows(on, fault.page, false));
+            // A read-write kernel reads first: a page that it may not even read faults as a read, unless that was done
+            // before the page was taken away.
+            let readable = read.contains(&fault.page)
+                || self.ranges.get(&range).is_some_and(|managed| managed.allows(on, fault.page, false));
             let write = matches!(access, Access::Write | Access::Add) || (access == Access::ReadWrite && readable);
             pages.push((fault.page, write));
             let (id, within) = place(range, fault.page);

@@ -173,3 +173,13 @@ proptest! {
         prop_assert_eq!(stream(), stream());
     }
 }
+
+/// Where the blocks of a kernel's faults do not fit side by side, each evicts another before its threads come back to it.
+#[test]
+fn a_kernel_that_evicts_its_own_read_mostly_pages_ends() {
+    for mut bench in benches() {
+        run(&mut bench, &Step::Advise(Advice::ReadMostly, true, 1));
+        run(&mut bench, &Step::Touch(1, Access::ReadWrite, Pattern::Random { seed: 371_247_848 }, 4));
+        sound(&bench).unwrap();
+    }
+}
