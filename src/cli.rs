@@ -1,7 +1,11 @@
 //! The command line: types only, no action.
 
+mod output;
 mod shape;
 
+pub use output::{
+    DemoArgs, ExportArgs, ExportFormat, MetricsArgs, Moment, OutputArgs, PictureFormat, RenderArgs, Size,
+};
 pub use shape::{ShapeArgs, ShapesArgs};
 
 use crate::event::{Advice, MemoryKind, TraceLevel};
@@ -53,6 +57,12 @@ pub struct Cli {
 pub enum Command {
     /// Play a recording in the dashboard
     Replay(ReplayArgs),
+    /// List the recordings that come with umtop, or play one
+    Demo(DemoArgs),
+    /// Make a picture or an animation of a recording, without a terminal
+    Render(RenderArgs),
+    /// Export a recording as a table (CSV, JSON lines) or as a trace for Perfetto
+    Export(ExportArgs),
     /// Measure workloads without a terminal: interleaved passes, medians with intervals
     Bench(BenchArgs),
     /// Say what this machine can do, and the reason for each thing that it cannot
@@ -110,6 +120,9 @@ pub struct Dashboard {
     /// Record everything to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Metrics over HTTP.
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
 }
 
 /// Playing a recording.
@@ -160,6 +173,12 @@ pub struct BenchArgs {
     /// Record everything to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Also write a report with pictures into this new folder
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Metrics over HTTP.
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
 }
 
 /// Which prefetch settings a bench compares.
@@ -180,6 +199,10 @@ pub enum BenchFormat {
     Table,
     /// For programs: raw times of every pass.
     Json,
+    /// For spreadsheets: one row a pass.
+    Csv,
+    /// For issues and notes.
+    Markdown,
 }
 
 /// Listing or checking workloads.

@@ -4,6 +4,7 @@
 use crossbeam_channel::unbounded;
 use std::path::Path;
 use umtop::event::{Advice, Event, MemoryKind, Settings, Shape, TraceLevel};
+use umtop::recording::Stored;
 use umtop::session::Session;
 use umtop::source::{Batch, Pace, Replay, Sink, Work};
 use umtop::units::Bytes;
@@ -30,7 +31,7 @@ fn settings(workload: &str, size: Bytes, prefetch: bool) -> Settings {
 fn replayed(path: &Path) -> Session {
     let (sink, events) = Sink::new(1 << 20);
     let (_control, wishes) = unbounded();
-    Replay::open(path).unwrap().run(&sink, Pace::unpaced(wishes));
+    Replay::open(&Stored::file(path)).unwrap().run(&sink, Pace::unpaced(wishes));
     drop(sink);
     fold(events)
 }

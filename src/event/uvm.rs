@@ -49,6 +49,20 @@ pub enum Cause {
     Unknown,
 }
 
+impl Cause {
+    /// The name used in exports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::User => "user",
+            Cause::Fault => "fault",
+            Cause::Prefetch => "prefetch",
+            Cause::Eviction => "eviction",
+            Cause::AccessCounters => "access_counters",
+            Cause::Unknown => "unknown",
+        }
+    }
+}
+
 /// Why a page was mapped remotely instead of migrated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,6 +1,8 @@
 //! The dashboard over a live source or a recording.
 
+use super::desk::desk;
 use super::library::library;
+use super::metrics::Published;
 use super::open::{Opened, open};
 use super::settings::first;
 use super::{Failure, ended_by, print};
@@ -8,8 +10,9 @@ use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArg
 use crate::event::{Advice, Can, Caps, Control, Event, MemoryKind, Origin, Settings, Shape, TraceLevel};
 use crate::probe::Probe;
 use crate::probe::host::HostProbe;
+use crate::recording::Stored;
 use crate::source::{Pace, Replay, Sink, Work};
-use crate::ui::{Entry, ExitReason, Guard, Mode, Setup, Theme, run};
+use crate::ui::{Desk, Entry, ExitReason, Guard, Mode, Setup, Theme, run};
 use crate::units::Bytes;
 use crate::workload::{Choice, Library, Workload, check_footprint, plan, vram_room};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -39,6 +42,7 @@ pub(super) fn live(mut args: Dashboard) -> Result<ExitCode, Failure> {
         opened.live.stepped.push(Box::new(host));
     }
     startable(&library, &settings, &opened, args.device.allow_oversubscription)?;
+    let desk = desk(Published::start(args.metrics.metrics)?)?;
     // The terminal is taken before anything runs that would have to be ended if that failed.
     let guard = take_terminal()?;
     if let Some(path) = &args.record {
@@ -64,15 +68,29 @@ pub(super) fn live(mut args: Dashboard) -> Result<ExitCode, Failure> {
         opened.live.run(opened.header, work, worker_sink, pace);
         drop(opened.samplers);
     })?;
-    show(guard, events, control, setup, worker, Some(&sink))
+    show(guard, events, control, setup, desk, worker, Some(&sink))
 }
 
 pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    let replay = Replay::open(&args.file).map_err(Failure::failed)?;
+    play(&Stored::file(&args.file), args.speed)
+}
+
+/// Plays a recording in the dashboard.
+pub(super) fn play(stored: &Stored, speed: f64) -> Result<ExitCode, Failure> {
+    let replay = Replay::open(stored).map_err(Failure::failed)?;
     require_terminal()?;
     let (sink, events) = Sink::new(QUEUE);
     let (control, wishes) = unbounded();
-    let setup = Setup {
+    let setup = replay_setup(speed, theme());
+    let desk = desk(None)?;
+    let guard = take_terminal()?;
+    let worker = worker(move || replay.browse(&sink, Pace::at_speed(speed, wishes)))?;
+    show(guard, events, control, setup, desk, worker, None)
+}
+
+/// What the dashboard of a recording is started with: nothing to choose and nothing to set.
+pub(super) fn replay_setup(speed: f64, theme: Theme) -> Setup {
+    Setup {
         mode: Mode::Replay,
         workloads: Vec::new(),
         settings: Settings {
@@ -86,14 +104,10 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
         },
         vram_free: None,
         oversubscription: false,
-        speed: args.speed,
+        speed,
         recording: false,
-        theme: theme(),
-    };
-    let guard = take_terminal()?;
-    let speed = args.speed;
-    let worker = worker(move || replay.run(&sink, Pace::at_speed(speed, wishes)))?;
-    show(guard, events, control, setup, worker, None)
+        theme,
+    }
 }
 
 /// Runs the UI, then sees the worker off and the terminal restored.
@@ -102,10 +116,11 @@ fn show(
     events: Receiver<Event>,
     control: Sender<Control>,
     setup: Setup,
+    desk: Desk,
     worker: Worker,
     recorded: Option<&Sink>,
 ) -> Result<ExitCode, Failure> {
-    let shown = run(&guard, events, control.clone(), setup);
+    let shown = run(&guard, events, control.clone(), setup, desk);
     drop(guard);
     // The UI does not read any more, so the worker must not wait for it: its channel is closed with `events`.
     let _ = control.send(Control::Stop);

@@ -22,6 +22,13 @@ impl Screen {
         let at = Self::ALL.iter().position(|screen| *screen == self).unwrap_or(0);
         Self::ALL[(at + 1) % Self::ALL.len()]
     }
+
+    /// Its name on the tab.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Screen::Live => "Live",
+        }
+    }
 }
 
 /// What lies over the screen.
