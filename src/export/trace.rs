@@ -6,8 +6,7 @@
 use super::ExportError;
 use super::rows::{proc, settings};
 use crate::event::{
-    Body, Event, Header, Metric, Origin, Outcome, Pass, Phase, Proc, Reading, RunEvent, RunId, TraceLevel, UvmEvents,
-    UvmTick,
+    Body, Event, Header, Metric, Origin, Pass, Phase, Proc, Reading, RunEvent, RunId, TraceLevel, UvmEvents, UvmTick,
 };
 use crate::recording::Reader;
 use crate::session::CAUSES;
@@ -20,31 +19,36 @@ use std::io::{self, Write};
 const PID: u32 = 1;
 
 /// Tracks that are always there, in order from the top; those of migrations follow.
-const TRACKS: [&str; 9] = [
-    "runs",
+const TRACKS: [&str; 8] = [
     "passes",
     "phases (measured durations, laid end to end)",
-    "notices",
+    "notices and allocations",
     "not available",
     "moved HtoD (counter page)",
     "moved DtoH (counter page)",
     "GPU faults and batches",
     "CPU faults",
 ];
-const RUNS: u32 = 1;
-const PASSES: u32 = 2;
-const PHASES: u32 = 3;
-const NOTICES: u32 = 4;
-const ABSENT: u32 = 5;
-const HTOD: u32 = 6;
-const DTOH: u32 = 7;
-const GPU_FAULTS: u32 = 8;
-const CPU_FAULTS: u32 = 9;
+const PASSES: u32 = 1;
+const PHASES: u32 = 2;
+const NOTICES: u32 = 3;
+const ABSENT: u32 = 4;
+const HTOD: u32 = 5;
+const DTOH: u32 = 6;
+const GPU_FAULTS: u32 = 7;
+const CPU_FAULTS: u32 = 8;
 
 /// Writes the whole recording as one trace.
 pub fn trace(reader: &mut Reader, mut out: impl Write) -> Result<(), ExportError> {
     out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n")?;
-    let mut trace = Trace { out: &mut out, first: true, open: None, tracks: BTreeMap::new(), absent: BTreeSet::new() };
+    let mut trace = Trace {
+        out: &mut out,
+        first: true,
+        open: BTreeMap::new(),
+        under_way: None,
+        tracks: BTreeMap::new(),
+        absent: BTreeSet::new(),
+    };
     for (i, name) in TRACKS.iter().enumerate() {
         trace.track(i as u32 + 1, name)?;
     }
@@ -62,7 +66,7 @@ pub fn trace(reader: &mut Reader, mut out: impl Write) -> Result<(), ExportError
         }
         trace.event(&event)?;
     };
-    trace.end_run(last, "")?;
+    trace.end_runs(last)?;
     let about = header.as_ref().map_or(Value::Null, about);
     // Also after an error: what was read is a whole trace.
     write!(out, "\n],\"otherData\":{about}}}\n")?;
@@ -86,20 +90,14 @@ fn about(header: &Header) -> Value {
 struct Trace<'a, W> {
     out: &'a mut W,
     first: bool,
-    /// The run under way: since when, its name and its settings; and the pass, since when.
-    open: Option<Open>,
+    /// Runs under way by name.
+    open: BTreeMap<RunId, String>,
+    /// The pass under way, and since when.
+    under_way: Option<(RunId, u32, Stamp)>,
     /// Tracks of migrations.
     tracks: BTreeMap<(Proc, Proc, usize), u32>,
     /// Metrics without a value now.
     absent: BTreeSet<Metric>,
-}
-
-struct Open {
-    run: RunId,
-    since: Stamp,
-    name: String,
-    args: Value,
-    pass: Option<(u32, Stamp)>,
 }
 
 impl<W: Write> Trace<'_, W> {
@@ -141,8 +139,8 @@ impl<W: Write> Trace<'_, W> {
             Body::Uvm(tick) => self.tick(at, tick),
             Body::Run(run) => self.ran(at, run),
             Body::Notice(n) => self.instant(NOTICES, &n.text, at, &json!({"source": n.source, "level": n.level})),
-            Body::Allocated(r) => self.instant(RUNS, "allocated", at, &json!({"bytes": r.bytes, "label": r.label})),
-            Body::Freed { .. } => self.instant(RUNS, "freed", at, &json!({})),
+            Body::Allocated(r) => self.instant(NOTICES, "allocated", at, &json!({"bytes": r.bytes, "label": r.label})),
+            Body::Freed { .. } => self.instant(NOTICES, "freed", at, &json!({})),
             Body::Mapped(_) => Ok(()),
         }
     }
@@ -225,41 +223,47 @@ impl<W: Write> Trace<'_, W> {
     fn ran(&mut self, at: Stamp, run: &RunEvent) -> io::Result<()> {
         match run {
             RunEvent::Started(start) => {
-                self.end_run(at, "")?;
                 let args: Map<String, Value> =
                     settings(start).into_iter().map(|(k, v)| (k.to_owned(), json!(v))).collect();
                 let name = format!("{} {}", start.run, start.settings.workload);
-                let args = Value::Object(args);
-                self.open = Some(Open { run: start.run, since: at, name, args, pass: None });
+                self.run("b", start.run, &name, at, &Value::Object(args))?;
+                self.open.insert(start.run, name);
+                Ok(())
             }
-            RunEvent::PassBegan { index, .. } => {
-                if let Some(open) = &mut self.open {
-                    open.pass = Some((*index, at));
-                }
+            RunEvent::PassBegan { run, index } => {
+                self.under_way = Some((*run, *index, at));
+                Ok(())
             }
-            RunEvent::PassEnded(pass) => return self.passed(at, pass),
+            RunEvent::PassEnded(pass) => self.passed(at, pass),
             RunEvent::Paused(paused) => {
-                let name = if *paused { "paused" } else { "goes on" };
-                return self.instant(RUNS, name, at, &json!({}));
+                self.instant(NOTICES, if *paused { "paused" } else { "goes on" }, at, &json!({}))
             }
-            // Of interleaved runs, only the one that began last is open.
-            RunEvent::Ended { run, outcome } if self.open.as_ref().is_some_and(|open| open.run == *run) => {
-                return self.end_run(at, if let Outcome::Failed(why) = outcome { why } else { "" });
-            }
-            RunEvent::Ended { .. } => {}
+            RunEvent::Ended { run, outcome } => match self.open.remove(run) {
+                Some(name) => self.run("e", *run, &name, at, &json!({"outcome": outcome})),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Runs of a bench are interleaved: async events may overlap, slices of a track may not.
+    fn run(&mut self, phase: &str, run: RunId, name: &str, at: Stamp, args: &Value) -> io::Result<()> {
+        let (id, ts) = (run.0, micros(at.0));
+        self.put(&json!({
+            "ph": phase, "cat": "run", "id": id, "pid": PID, "tid": PASSES, "name": name, "ts": ts, "args": args,
+        }))
+    }
+
+    fn end_runs(&mut self, at: Stamp) -> io::Result<()> {
+        for (run, name) in std::mem::take(&mut self.open) {
+            self.run("e", run, &name, at, &json!({"outcome": null}))?;
         }
         Ok(())
     }
 
-    fn end_run(&mut self, at: Stamp, failed: &str) -> io::Result<()> {
-        let Some(open) = self.open.take() else { return Ok(()) };
-        let name = if failed.is_empty() { open.name } else { format!("{} FAILED: {failed}", open.name) };
-        self.slice(RUNS, &name, open.since, at.since(open.since), &open.args)
-    }
-
     fn passed(&mut self, at: Stamp, pass: &Pass) -> io::Result<()> {
-        let began = self.open.as_mut().and_then(|open| open.pass.take()).filter(|(index, _)| *index == pass.index);
-        let Some((_, began)) = began else { return Ok(()) };
+        let began = self.under_way.take().filter(|(run, index, _)| (*run, *index) == (pass.run, pass.index));
+        // A recording that was begun in mid-pass does not know when that began.
+        let Some((_, _, began)) = began else { return Ok(()) };
         let name = format!("pass {}{}", pass.index, if pass.warmup { " (warm-up)" } else { "" });
         let args = json!({"run": pass.run, "timed_ns": pass.timed, "uvm": pass.uvm, "check": pass.check});
         self.slice(PASSES, &name, began, at.since(began), &args)?;

@@ -14,6 +14,7 @@ mod png;
 mod raster;
 mod scene;
 mod svg;
+mod tape;
 mod text;
 
 pub use caption::caption;
@@ -22,6 +23,7 @@ pub use gif::gif;
 pub use picture::{Cell, Picture, Rgb};
 pub use png::png;
 pub use svg::svg;
+pub use tape::{Tape, pictured};
 pub use text::{ansi, txt};
 
 use crate::recording::ReadError;

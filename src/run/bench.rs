@@ -3,12 +3,12 @@
 use super::library::library;
 use super::metrics::Published;
 use super::open::{Opened, open, warn};
-use super::render::pictured;
 use super::report::{new_folder, write_report};
 use super::settings::members;
 use super::{Failure, ended_by, print};
 use crate::cli::{BenchArgs, BenchFormat, EXIT_FAILED};
 use crate::event::{Control, Level, Outcome, Settings};
+use crate::render;
 use crate::report::{self, Predicted, Verdict};
 use crate::session::Session;
 use crate::source::{Batch, Pace, Sink, Work};
@@ -95,7 +95,7 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
 
 /// Writes the report. A bench has no screen, so its pictures are those of a replay that has ended.
 fn reported(folder: &Path, session: Session, verdicts: &[Verdict]) -> Result<Session, Failure> {
-    let mut model = pictured();
+    let mut model = render::pictured();
     model.session = session;
     write_report(folder, &mut model, verdicts)?;
     Ok(model.session)

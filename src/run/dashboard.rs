@@ -7,7 +7,7 @@ use super::open::{Opened, open};
 use super::settings::first;
 use super::{Failure, ended_by, print};
 use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArgs};
-use crate::event::{Advice, Can, Caps, Control, Event, MemoryKind, Origin, Settings, Shape, TraceLevel};
+use crate::event::{Can, Caps, Control, Event, Origin, Settings, TraceLevel};
 use crate::probe::Probe;
 use crate::probe::host::HostProbe;
 use crate::recording::Stored;
@@ -81,33 +81,11 @@ pub(super) fn play(stored: &Stored, speed: f64) -> Result<ExitCode, Failure> {
     require_terminal()?;
     let (sink, events) = Sink::new(QUEUE);
     let (control, wishes) = unbounded();
-    let setup = replay_setup(speed, theme());
+    let setup = Setup::replay(speed, theme());
     let desk = desk(None)?;
     let guard = take_terminal()?;
     let worker = worker(move || replay.browse(&sink, Pace::at_speed(speed, wishes)))?;
     show(guard, events, control, setup, desk, worker, None)
-}
-
-/// What the dashboard of a recording is started with: nothing to choose and nothing to set.
-pub(super) fn replay_setup(speed: f64, theme: Theme) -> Setup {
-    Setup {
-        mode: Mode::Replay,
-        workloads: Vec::new(),
-        settings: Settings {
-            workload: String::new(),
-            memory: MemoryKind::Managed,
-            prefetch: false,
-            advice: Advice::None,
-            size: Bytes(0),
-            trace: TraceLevel::Off,
-            shape: Shape::default(),
-        },
-        vram_free: None,
-        oversubscription: false,
-        speed,
-        recording: false,
-        theme,
-    }
 }
 
 /// Runs the UI, then sees the worker off and the terminal restored.
