@@ -1,3 +1,4 @@
+use super::text::named;
 use super::*;
 use crate::event::{Body, Counters, Event, Metric, Reading, Sample, TraceLevel, UvmTick, Why};
 use crate::units::Bytes;
@@ -98,4 +99,21 @@ fn a_snapshot_is_made_when_it_is_time_and_when_a_replay_goes_back() {
     session.now = Stamp(5);
     publish(&session);
     assert_eq!(board.read().now_ns, 5);
+}
+
+#[test]
+fn the_grafana_dashboard_asks_for_names_that_are_published() {
+    let catalogue = crate::event::CATALOGUE.iter().map(|row| named(row.name));
+    let counts = crate::event::COUNTS.iter().map(|row| format!("{}_total", named(row.name)));
+    let own = ["umtop_session_info", "umtop_session_seconds", "umtop_pass_seconds"].map(str::to_owned);
+    let known: Vec<String> = catalogue.chain(counts).chain(own).collect();
+    let dashboard = include_str!("../../assets/grafana/umtop.json");
+    let asked: Vec<&str> = dashboard
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .filter(|word| word.starts_with("umtop_"))
+        .collect();
+    assert!(asked.len() > 10);
+    for name in asked {
+        assert!(known.iter().any(|other| other == name), "{name}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Numbers that no session can have. Files come from anywhere, and sums over what they hold must not overflow.
 
-use crate::event::{Body, Event, RunEvent, UvmEvents, UvmTick, UvmTotals};
+use crate::event::{Body, Event, Outcome, RunEvent, UvmEvents, UvmTick, UvmTotals};
 
 /// Latest moment, and longest time: 36 years in nanoseconds.
 const MAX_NS: u64 = 1 << 60;
@@ -14,12 +14,19 @@ const MAX_ADDRESS: u64 = 1 << 57;
 /// See [`MAX_ADDRESS`].
 const MAX_RANGE: u64 = 1 << 46;
 
+/// Longest text, in bytes: a session keeps hundreds of notices and a million labels.
+const MAX_TEXT: usize = 64 << 10;
+/// Longest name or label, in bytes.
+const MAX_NAME: usize = 1 << 10;
+
 /// What is wrong with an event, if anything is.
 pub fn plausible(event: &Event) -> Result<(), &'static str> {
     let within = |value: u64, most: u64, what: &'static str| if value < most { Ok(()) } else { Err(what) };
+    let short = |text: &str, most: usize| if text.len() <= most { Ok(()) } else { Err("a text is too long") };
     within(event.at.0, MAX_NS, "the time is beyond any session")?;
     match &event.body {
         Body::Sample(sample) => {
+            short(&sample.source, MAX_NAME)?;
             within(sample.window.map_or(0, |window| window.0), MAX_NS, "the window is longer than any session")?;
             let finite = sample.readings.iter().all(|(_, reading)| reading.value().is_none_or(f64::is_finite));
             if finite { Ok(()) } else { Err("a reading is no number") }
@@ -30,10 +37,13 @@ pub fn plausible(event: &Event) -> Result<(), &'static str> {
         }
         Body::Mapped(mapped) => within(mapped.address, MAX_ADDRESS, "the address is beyond any address space"),
         Body::Allocated(range) => {
+            short(&range.label, MAX_NAME)?;
             within(range.address, MAX_ADDRESS, "the address is beyond any address space")?;
             within(range.bytes.0, MAX_RANGE, "the range is larger than any memory")
         }
         Body::Run(RunEvent::Started(start)) => {
+            short(&start.settings.workload, MAX_NAME)?;
+            short(start.label.as_deref().unwrap_or_default(), MAX_NAME)?;
             within(start.settings.size.0, MAX_RANGE, "the footprint is larger than any memory")?;
             let moved = start.expected.map_or(0, |moved| moved.htod.0.max(moved.dtoh.0));
             within(moved, MAX_IN_PASS, "more bytes are expected than a pass can move")
@@ -46,6 +56,8 @@ pub fn plausible(event: &Event) -> Result<(), &'static str> {
             let counted = pass.uvm.as_ref().map_or(0, largest_total);
             within(checked.max(counted), MAX_IN_PASS, "a count is larger than a pass can hold")
         }
+        Body::Notice(notice) => short(&notice.source, MAX_NAME).and_then(|()| short(&notice.text, MAX_TEXT)),
+        Body::Run(RunEvent::Ended { outcome: Outcome::Failed(why), .. }) => short(why, MAX_TEXT),
         _ => Ok(()),
     }
 }

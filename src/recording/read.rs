@@ -2,7 +2,7 @@
 
 use super::plausible::plausible;
 use super::{FORMAT, FirstLine, MAJOR, MAX_LINE, MINOR, Stored};
-use crate::event::Event;
+use crate::event::{Body, Event};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use zstd::stream::read::Decoder;
@@ -12,6 +12,8 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
 /// Largest window that a frame may ask for, as a power of two: 16 MiB. umtop's own frames need 2 MiB at most.
 const MAX_WINDOW_LOG: u32 = 24;
+/// Most ranges of memory that are alive at a time: a workload has a million allocations at most.
+const MAX_RANGES: u64 = 1 << 21;
 /// Longest part of a foreign text in a message, in characters.
 const MAX_QUOTED: usize = 160;
 
@@ -64,6 +66,8 @@ pub struct Reader {
     path: PathBuf,
     input: BufReader<Decoder<'static, Input>>,
     line: u64,
+    /// Ranges of memory that are alive.
+    ranges: u64,
     cut: bool,
 }
 
@@ -82,7 +86,7 @@ impl Reader {
         let mut decoder = Decoder::with_buffer(input).map_err(io)?;
         decoder.window_log_max(MAX_WINDOW_LOG).map_err(io)?;
         let input = BufReader::new(decoder);
-        let mut reader = Self { path: path.clone(), input, line: 0, cut: false };
+        let mut reader = Self { path: path.clone(), input, line: 0, ranges: 0, cut: false };
         let Some(first) = reader.next_line()? else { return Err(ReadError::NotARecording(path)) };
         let Ok(first) = serde_json::from_slice::<FirstLine>(&first) else { return Err(ReadError::NotARecording(path)) };
         if first.format != FORMAT {
@@ -101,6 +105,14 @@ impl Reader {
         let Some(line) = self.next_line()? else { return Ok(None) };
         let event: Event = serde_json::from_slice(&line).map_err(|error| self.bad(error.to_string()))?;
         plausible(&event).map_err(|what| self.bad(what.to_owned()))?;
+        match &event.body {
+            Body::Allocated(_) => self.ranges += 1,
+            Body::Freed { .. } => self.ranges = self.ranges.saturating_sub(1),
+            _ => {}
+        }
+        if self.ranges > MAX_RANGES {
+            return Err(self.bad(format!("more than {MAX_RANGES} ranges of memory at a time")));
+        }
         Ok(Some(event))
     }
 
