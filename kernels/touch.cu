@@ -1,4 +1,5 @@
-// Kernels that touch an array of 32-bit elements: one for each pattern, all with the same parameters; and the sum of two.
+// Kernels that touch an array of 32-bit elements: one for each pattern, all with the same parameters; then one that computes
+// more, and the sum of two arrays.
 //
 //   data      the buffer's first element; `first` and element values count from here
 //   first     first element of the range
@@ -6,7 +7,6 @@
 //   count     accesses to make, at most `elements`
 //   shape     touch_strided: the stride in elements, which divides `elements`; touch_random: the seed (low 32 bits)
 //   mul, add  write: element i becomes mul * i + add; read-write: x becomes x * mul + add
-//   work      read-write: how many times in a row that is done, so that a kernel can take as long as a copy
 //   access    0 read, 1 write, 2 read-write
 //   sum       read: the sum of all values read is added here, modulo 2^32
 //
@@ -15,17 +15,10 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// WORK is a read-write with more than one step: its loop keeps the compiler from reading ahead, which a plain read-write
-// over the link depends on.
-enum Access { READ = 0, WRITE = 1, READ_WRITE = 2, WORK = 3 };
+enum Access { READ = 0, WRITE = 1, READ_WRITE = 2 };
 
 struct Step {
-    u32 mul, add, work;
-
-    __device__ __forceinline__ u32 of(u32 x) const {
-        for (u32 n = 0; n < work; ++n) x = x * mul + add;
-        return x;
-    }
+    u32 mul, add;
 };
 
 template <int ACCESS>
@@ -33,7 +26,6 @@ __device__ __forceinline__ void touch(u32* data, u64 i, Step step, u32& sum) {
     if (ACCESS == READ) sum += data[i];
     if (ACCESS == WRITE) data[i] = step.mul * (u32)i + step.add;
     if (ACCESS == READ_WRITE) data[i] = data[i] * step.mul + step.add;
-    if (ACCESS == WORK) data[i] = step.of(data[i]);
 }
 
 // Four elements at once; `i` is a multiple of four.
@@ -43,23 +35,15 @@ __device__ __forceinline__ void touch_four(u32* data, u64 i, Step step, u32& sum
     if (ACCESS == WRITE) {
         u32 x = step.mul * (u32)i + step.add;
         *at = make_uint4(x, x + step.mul, x + 2 * step.mul, x + 3 * step.mul);
+        return;
     }
+    uint4 v = *at;
     if (ACCESS == READ) {
-        uint4 v = *at;
         sum += v.x + v.y + v.z + v.w;
+        return;
     }
-    if (ACCESS == READ_WRITE) {
-        uint4 v = *at;
-        *at = make_uint4(v.x * step.mul + step.add, v.y * step.mul + step.add, v.z * step.mul + step.add,
-                         v.w * step.mul + step.add);
-    }
-    if (ACCESS == WORK) {
-        uint4 v = *at;
-        for (u32 n = 0; n < step.work; ++n)
-            v = make_uint4(v.x * step.mul + step.add, v.y * step.mul + step.add, v.z * step.mul + step.add,
-                           v.w * step.mul + step.add);
-        *at = v;
-    }
+    *at = make_uint4(v.x * step.mul + step.add, v.y * step.mul + step.add, v.z * step.mul + step.add,
+                     v.w * step.mul + step.add);
 }
 
 __device__ __forceinline__ u64 thread() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
@@ -161,16 +145,13 @@ __device__ __forceinline__ void run(u32* data, u64 first, u64 elements, u64 coun
                                     u32* sum) {
     if (access == READ) deliver(Pattern::template run<READ>(data, first, elements, count, shape, step), sum);
     if (access == WRITE) Pattern::template run<WRITE>(data, first, elements, count, shape, step);
-    if (access == READ_WRITE && step.work == 1)
-        Pattern::template run<READ_WRITE>(data, first, elements, count, shape, step);
-    if (access == READ_WRITE && step.work != 1) Pattern::template run<WORK>(data, first, elements, count, shape, step);
+    if (access == READ_WRITE) Pattern::template run<READ_WRITE>(data, first, elements, count, shape, step);
 }
 
 #define ENTRY(name, Pattern)                                                                                    \
     extern "C" __global__ void __launch_bounds__(256)                                                           \
-        name(u32* data, u64 first, u64 elements, u64 count, u64 shape, u32 mul, u32 add, u32 work, u32 access,   \
-             u32* sum) {                                                                                        \
-        run<Pattern>(data, first, elements, count, shape, Step{mul, add, work}, access, sum);                   \
+        name(u32* data, u64 first, u64 elements, u64 count, u64 shape, u32 mul, u32 add, u32 access, u32* sum) { \
+        run<Pattern>(data, first, elements, count, shape, Step{mul, add}, access, sum);                         \
     }
 
 ENTRY(touch_sequential, Sequential)
@@ -178,6 +159,29 @@ ENTRY(touch_strided, Strided)
 ENTRY(touch_random, Random)
 ENTRY(touch_one_warp, OneWarp)
 ENTRY(touch_block, Block)
+
+// Read-write in order, `work` times in a row on each element, so that a kernel can take as long as a copy. It is a kernel of
+// its own because the loop keeps the compiler from reading ahead, on which a plain read-write over the link depends.
+extern "C" __global__ void __launch_bounds__(256)
+    work(u32* data, u64 first, u64 count, u32 mul, u32 add, u32 work) {
+    u64 end = first + count;
+    u64 body = min((first + 3) / 4 * 4, end);
+    u64 tail = max(body, end / 4 * 4);
+    auto one = [=](u64 i) {
+        u32 x = data[i];
+        for (u32 n = 0; n < work; ++n) x = x * mul + add;
+        data[i] = x;
+    };
+    for (u64 i = first + thread(); i < body; i += threads()) one(i);
+    for (u64 i = body + 4 * thread(); i < tail; i += 4 * threads()) {
+        uint4* at = (uint4*)(data + i);
+        uint4 v = *at;
+        for (u32 n = 0; n < work; ++n)
+            v = make_uint4(v.x * mul + add, v.y * mul + add, v.z * mul + add, v.w * mul + add);
+        *at = v;
+    }
+    for (u64 i = tail + thread(); i < end; i += threads()) one(i);
+}
 
 // c = a + b, element by element: the first program of every course. All three begin on a multiple of 16 bytes.
 extern "C" __global__ void __launch_bounds__(256) add(u32* c, const u32* a, const u32* b, u64 first, u64 count) {

@@ -11,8 +11,10 @@ pub use shape::{ShapeArgs, ShapesArgs};
 use crate::event::{Advice, MemoryKind, TraceLevel};
 use crate::units::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// Exit code when something failed while running.
 pub const EXIT_FAILED: u8 = 1;
@@ -28,12 +30,18 @@ pub const MAX_RUNS: i64 = 3_000;
 /// See [`MAX_RUNS`].
 pub const MAX_WARMUPS: i64 = 1_000;
 
+/// Largest number that Linux gives a process (`PID_MAX_LIMIT`).
+const MAX_PID: i64 = 4_194_304;
+
 const EXAMPLES: &str = "Examples:
   umtop                                      the dashboard: your GPU, or the simulator if there is none
   umtop --device sim                         the simulator on purpose
   umtop --workload ping-pong --trace faults  CPU and GPU fight over one page
   umtop bench sequential --prefetch=both     on-demand against prefetch, interleaved, as a table
   umtop replay session.umr                   watch a recording again
+  umtop watch                                who uses unified memory on this machine
+  umtop watch 4711                           faults and migrations of a running program, live
+  umtop watch -- python train.py             the same from its start; its exit code becomes ours
   umtop doctor                               what this machine can do, and why not
 
 Exit codes: 0 done, 1 something failed, 2 bad usage, 3 the device asked for cannot be used, 4 no terminal;
@@ -54,6 +62,7 @@ pub struct Cli {
 
 /// Subcommands.
 #[derive(Clone, Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one, parsed once")]
 pub enum Command {
     /// Play a recording in the dashboard
     Replay(ReplayArgs),
@@ -65,6 +74,8 @@ pub enum Command {
     Export(ExportArgs),
     /// Measure workloads without a terminal: interleaved passes, medians with intervals
     Bench(BenchArgs),
+    /// Watch another program's unified memory: a running one, or one started here; alone, list those that use it
+    Watch(WatchArgs),
     /// Say what this machine can do, and the reason for each thing that it cannot
     Doctor {
         /// Print JSON instead of text
@@ -179,6 +190,44 @@ pub struct BenchArgs {
     /// Metrics over HTTP.
     #[command(flatten)]
     pub metrics: MetricsArgs,
+}
+
+/// Watching another program.
+#[derive(Clone, Debug, Args)]
+pub struct WatchArgs {
+    /// The process to watch, its descendants included
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_PID))]
+    pub pid: Option<u32>,
+    /// How closely the driver is watched: off, counters, faults, full; above counters the program gets slower
+    #[arg(long, value_name = "LEVEL", default_value = "counters")]
+    pub trace: TraceLevel,
+    /// Without a terminal: watch for so long, such as 10s, and print the totals
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub time: Option<Duration>,
+    /// Without a terminal: print totals at the end (of the time, or of the program), or the list
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<WatchFormat>,
+    /// Record everything to this file
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Metrics over HTTP.
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
+    /// Where the command's output goes [default: a new file in the folder for temporary files]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// A command to start and to watch
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
+    pub command: Vec<OsString>,
+}
+
+/// How watch prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WatchFormat {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
 }
 
 /// Which prefetch settings a bench compares.

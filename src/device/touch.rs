@@ -109,13 +109,20 @@ pub struct Touch {
     pub count: u64,
     /// For `Write`: the function written (over the element's index in the buffer). For `ReadWrite`: the step applied.
     pub value: Affine,
-    /// For a `ReadWrite` on a GPU: how many times the step is applied to each element in a row, so that a kernel can
-    /// take as long as a copy.
+    /// How many times a GPU's `ReadWrite` applies its step to each element in a row, so that a kernel can take as long as a
+    /// copy: 1, or more where [`Touch::computes_in_order`].
     pub work: u32,
     /// For a `Read`: what must be found.
     pub expect: Option<Expect>,
     /// For `Add`: the two buffers that are read at the same elements.
     pub addends: Option<[Buffer; 2]>,
+}
+
+impl Touch {
+    /// Whether it is a read-write of its whole range in order, which is what more `work` is for.
+    pub fn computes_in_order(&self) -> bool {
+        self.access == Access::ReadWrite && self.pattern == Pattern::Sequential && self.count == self.elements
+    }
 }
 
 /// The `i`-th element of a seeded permutation of `0..n`, `n` ≥ 1: a mixing bijection on the next power of two, walked along

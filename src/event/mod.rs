@@ -12,6 +12,7 @@ mod reading;
 mod run;
 mod settings;
 mod uvm;
+mod watch;
 
 pub use caps::{Can, Caps};
 pub use control::{Control, Seek};
@@ -23,8 +24,10 @@ pub use reading::{Reading, Why};
 pub use run::{Check, Moved, Outcome, Pass, Phase, PhaseTime, RunEvent, RunId, RunStart};
 pub use settings::{AccessPattern, Advice, MemoryKind, Piece, Settings, Shape, TraceLevel, UnknownName};
 pub use uvm::{
-    AccessType, BlockActivity, Cause, Counters, EventTotals, Migrated, Proc, RemoteCause, UvmEvents, UvmTick, UvmTotals,
+    AccessType, BlockActivity, Cause, Counters, CpuSite, EventTotals, Migrated, Proc, RemoteCause, UvmEvents, UvmTick,
+    UvmTotals,
 };
+pub use watch::{SiteName, Subject, Watched};
 
 use crate::units::{Bytes, Nanos, Stamp};
 use serde::{Deserialize, Serialize};
@@ -61,6 +64,8 @@ pub enum Body {
     Run(RunEvent),
     /// A line for the user.
     Notice(Notice),
+    /// Something about the process that is watched.
+    Watched(Box<Watched>),
 }
 
 /// Readings taken together by one probe.

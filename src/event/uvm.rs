@@ -5,21 +5,14 @@ use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A processor as the UVM driver numbers them.
+/// A processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proc {
     /// The host.
     Cpu,
-    /// A GPU, numbered from 0 (the driver's processor index minus 1).
+    /// A GPU. The session's own is 0, the second that a workload uses 1; in a watched process as the driver numbers them.
     Gpu(u16),
-}
-
-impl Proc {
-    /// From the driver's processor index: 0 is the CPU, 1 and up the GPUs.
-    pub fn from_index(index: u16) -> Self {
-        if index == 0 { Proc::Cpu } else { Proc::Gpu(index - 1) }
-    }
 }
 
 impl fmt::Display for Proc {
@@ -147,7 +140,24 @@ pub struct BlockActivity {
     pub thrash: u32,
 }
 
+/// CPU faults of one instruction in one thread of a watched process within a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuSite {
+    /// Process, as /proc numbers it.
+    pub pid: u32,
+    /// Thread, as the driver numbers it: in a container that need not be /proc's number.
+    pub tid: u32,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// Faults.
+    pub faults: u64,
+}
+
 fn zero(n: &u32) -> bool {
+    *n == 0
+}
+
+fn none(n: &u64) -> bool {
     *n == 0
 }
 
@@ -201,6 +211,12 @@ pub struct UvmEvents {
     pub lost: Vec<(u8, u64)>,
     /// Entries that made no sense (unknown type or processor).
     pub malformed: u64,
+    /// Where a watched process faults on the CPU, most frequent first, at most 32; empty for our own workload.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cpu_sites: Vec<CpuSite>,
+    /// CPU faults of a watched process at other sites.
+    #[serde(skip_serializing_if = "none")]
+    pub cpu_sites_elsewhere: u64,
 }
 
 /// Running totals of everything above, or the difference of two.

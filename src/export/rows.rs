@@ -50,6 +50,10 @@ pub fn rows(event: &Event) -> Vec<Row> {
             let labels = vec![("memory", range.memory.to_string()), ("label", range.label.clone())];
             vec![row(at, "allocated_bytes", Number::Count(range.bytes.0), "bytes", "workload", labels)]
         }
+        Body::Watched(watched) => {
+            let note = serde_json::to_string(watched).unwrap_or_default();
+            vec![Row { note, ..row(at, "watched", Number::Absent, "", "watch", Vec::new()) }]
+        }
         Body::Header(_) | Body::Mapped(_) | Body::Freed { .. } => Vec::new(),
     }
 }

@@ -141,6 +141,7 @@ impl<W: Write> Trace<'_, W> {
             Body::Notice(n) => self.instant(NOTICES, &n.text, at, &json!({"source": n.source, "level": n.level})),
             Body::Allocated(r) => self.instant(NOTICES, "allocated", at, &json!({"bytes": r.bytes, "label": r.label})),
             Body::Freed { .. } => self.instant(NOTICES, "freed", at, &json!({})),
+            Body::Watched(watched) => self.instant(NOTICES, "watched", at, &json!(watched)),
             Body::Mapped(_) => Ok(()),
         }
     }

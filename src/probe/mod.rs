@@ -3,13 +3,16 @@
 pub mod counter;
 pub mod host;
 pub mod nvml;
+pub mod process;
 mod sampler;
+pub mod symbols;
 pub mod uvm;
 
 pub use sampler::Sampler;
 
 use crate::event::{Event, ProbeInfo, TraceLevel, UvmTotals, Why};
 use crate::units::Stamp;
+use std::os::fd::OwnedFd;
 
 /// Where a probe's events go. Called from the probe's thread.
 pub type Emit = Box<dyn FnMut(Event) + Send>;
@@ -39,4 +42,28 @@ pub trait Tracer: Send {
     fn reattach(&mut self) -> Result<(), Why> {
         Ok(())
     }
+}
+
+/// An address space that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpaceId(pub u32);
+
+/// Why an address space is not watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotAdded {
+    /// The file is no address space, or not one yet: CUDA holds a second file that never is, and the other becomes one
+    /// with the context.
+    NotYet,
+    /// It cannot be.
+    Failed(Why),
+}
+
+/// The handle on the tracing of other processes, whose address spaces come and go. What all of them tell is one stream.
+pub trait SpaceTracer: Tracer {
+    /// Watches the address space of `uvm`, our duplicate of a UVM file of process `pid`, at the level in force.
+    fn add(&mut self, uvm: OwnedFd, pid: u32) -> Result<SpaceId, NotAdded>;
+
+    /// Tells what the address space has left to tell, and lets it go. Until then the driver keeps it, even if its process
+    /// has ended.
+    fn remove(&mut self, space: SpaceId);
 }

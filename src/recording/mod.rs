@@ -19,7 +19,7 @@ pub const FORMAT: &str = "umtop-recording";
 /// Another major version cannot be read.
 pub const MAJOR: u32 = 1;
 /// A newer minor version has facts that this program does not know.
-pub const MINOR: u32 = 0;
+pub const MINOR: u32 = 1;
 /// Longest line that is read, in bytes. A window with every block of 4 GiB active is below 200 kB.
 pub const MAX_LINE: usize = 4 << 20;
 

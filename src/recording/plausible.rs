@@ -81,6 +81,8 @@ fn largest_event(e: &UvmEvents) -> u64 {
         e.read_invalidates,
         e.fatal,
         e.malformed,
+        e.cpu_sites_elsewhere,
+        sum(&mut e.cpu_sites.iter().map(|site| site.faults)),
         sum(&mut e.gpu_faults.iter().map(|(_, n)| *n)),
         sum(&mut e.batch_faults.iter().map(|(value, n)| value.saturating_mul(*n))),
         sum(&mut e.batch_faults.iter().map(|(_, n)| *n)),

@@ -1,16 +1,18 @@
-//! From a session to text: what `umtop bench` prints.
+//! From a session to text: what `umtop bench` and `umtop watch` print.
 
 mod csv;
 mod json;
 mod markdown;
 mod predictions;
 mod table;
+mod watch;
 
 pub use csv::csv;
 pub use json::json;
 pub use markdown::{markdown, session_report};
 pub use predictions::{Predicted, Verdict, judge};
 pub use table::table;
+pub use watch::{json as watch_json, table as watch_table};
 
 use crate::event::{Origin, Outcome, Pass, UvmTotals};
 use crate::session::{Run, Session};

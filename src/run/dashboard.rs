@@ -21,9 +21,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Events that may wait for the screen: seconds of the densest storm.
-const QUEUE: usize = 65_536;
+pub(super) const QUEUE: usize = 65_536;
 /// How long a worker may take to end after `q`. A longer driver call is left behind: the process ends anyway.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 pub(super) fn live(mut args: Dashboard) -> Result<ExitCode, Failure> {
     let library = library(std::slice::from_mut(&mut args.workload))?;
@@ -98,6 +98,19 @@ fn show(
     worker: Worker,
     recorded: Option<&Sink>,
 ) -> Result<ExitCode, Failure> {
+    Ok(ExitCode::from(code_of(shown(guard, events, control, setup, desk, worker, recorded)?)))
+}
+
+/// As [`show`]: why the UI ended.
+pub(super) fn shown(
+    guard: Guard,
+    events: Receiver<Event>,
+    control: Sender<Control>,
+    setup: Setup,
+    desk: Desk,
+    worker: Worker,
+    recorded: Option<&Sink>,
+) -> Result<ExitReason, Failure> {
     let shown = run(&guard, events, control.clone(), setup, desk);
     drop(guard);
     // The UI does not read any more, so the worker must not wait for it: its channel is closed with `events`.
@@ -107,23 +120,28 @@ fn show(
         print("umtop: the driver has not answered; leaving without giving its memory back by hand\n")?;
     }
     let recorded = recorded.map_or(Ok(()), Sink::stop_recording);
-    let code = match shown.map_err(Failure::failed)? {
+    let reason = shown.map_err(Failure::failed)?;
+    recorded.map_err(Failure::failed)?;
+    if left_behind {
+        std::process::exit(i32::from(code_of(reason)));
+    }
+    Ok(reason)
+}
+
+/// The exit code of a dashboard that ended so.
+pub(super) fn code_of(reason: ExitReason) -> u8 {
+    match reason {
         ExitReason::Quit => 0,
         ExitReason::Signal(number) => ended_by(number),
         ExitReason::InputClosed | ExitReason::Panicked => EXIT_FAILED,
-    };
-    recorded.map_err(Failure::failed)?;
-    if left_behind {
-        std::process::exit(i32::from(code));
     }
-    Ok(ExitCode::from(code))
 }
 
-fn take_terminal() -> Result<Guard, Failure> {
+pub(super) fn take_terminal() -> Result<Guard, Failure> {
     Guard::enter().map_err(|e| Failure::new(EXIT_NO_TERMINAL, e))
 }
 
-struct Worker {
+pub(super) struct Worker {
     thread: JoinHandle<()>,
     ended: Receiver<()>,
 }
@@ -139,7 +157,7 @@ impl Worker {
     }
 }
 
-fn worker(work: impl FnOnce() + Send + 'static) -> Result<Worker, Failure> {
+pub(super) fn worker(work: impl FnOnce() + Send + 'static) -> Result<Worker, Failure> {
     let (end, ended) = bounded::<()>(0);
     let thread = std::thread::Builder::new()
         .name("umtop-worker".to_owned())
@@ -177,12 +195,12 @@ fn startable(library: &Library, settings: &Settings, opened: &Opened, allow: boo
     check_footprint(settings.size, settings.memory, free, allow).map_err(|e| usage(e.to_string()))
 }
 
-fn theme() -> Theme {
+pub(super) fn theme() -> Theme {
     Theme::detect(|name| std::env::var(name).ok())
 }
 
 /// Said before the device is opened, which takes a moment.
-fn require_terminal() -> Result<(), Failure> {
+pub(super) fn require_terminal() -> Result<(), Failure> {
     use std::io::IsTerminal;
     if std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
         return Ok(());

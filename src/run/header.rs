@@ -1,7 +1,7 @@
 //! The header of a session. Wall time is read here and nowhere else.
 
 use crate::device::Device;
-use crate::event::{GpuInfo, Header, Origin, ProbeInfo};
+use crate::event::{Caps, GpuInfo, Header, Origin, ProbeInfo};
 use crate::probe::{host, uvm};
 use std::time::SystemTime;
 
@@ -19,6 +19,20 @@ pub(super) fn header(origin: Origin, gpu: GpuInfo, device: &dyn Device, probes: 
         host: host::host_info(),
         caps: device.caps().clone(),
         uvm_params,
+        probes,
+    }
+}
+
+/// The header of a session over another process; its GPU becomes known when the process has a context.
+pub(super) fn watching(caps: Caps, probes: Vec<ProbeInfo>) -> Header {
+    Header {
+        umtop: env!("CARGO_PKG_VERSION").to_owned(),
+        started: wall_clock(),
+        origin: Origin::Measured,
+        gpu: None,
+        host: host::host_info(),
+        caps,
+        uvm_params: uvm::module_parameters(),
         probes,
     }
 }

@@ -14,6 +14,7 @@ mod output;
 mod render;
 mod report;
 mod settings;
+mod watch;
 mod workloads;
 
 pub use open::simulated;
@@ -51,6 +52,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Render(args)) => render::render(&args),
         Some(Command::Export(args)) => export::export(&args),
         Some(Command::Bench(args)) => bench::bench(args),
+        Some(Command::Watch(args)) => watch::watch(args),
         Some(Command::Doctor { json }) => doctor::doctor(json),
         Some(Command::Workloads(args)) => workloads::workloads(&args),
     };

@@ -57,6 +57,7 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
     let mut probes = Vec::new();
     let tracer = match uvm::attach(clock, TraceLevel::Off, sink.emitter()) {
         Ok(tracer) => {
+            tracer.name_gpus(device.gpu_uuids());
             device.set_trace(Can::Yes);
             probes.push(uvm::info());
             Some(Box::new(tracer) as Box<dyn Tracer>)

@@ -6,11 +6,13 @@ mod runs;
 mod series;
 mod story;
 mod uvm;
+mod watch;
 
 pub use runs::{MAX_PASSES, MAX_RUNS, Marker, Run, Runs, difference, phase_ns};
 pub use series::{Point, Reading, Series};
 pub use story::story;
 pub use uvm::{CAUSES, Distribution, EventPoint, UvmHistory, UvmPoint};
+pub use watch::{AtLevel, Site, WatchState, site_name};
 
 use crate::event::{self, Body, Event, Header, Mapped, Metric, Notice, Range, RunEvent, Sample, Why};
 use crate::units::{Nanos, Stamp};
@@ -59,6 +61,8 @@ pub struct Session {
     pub ranges: Vec<Range>,
     /// Newest page-table presence by range.
     pub mapped: BTreeMap<u64, Mapped>,
+    /// The process that is watched, if one is.
+    pub watch: WatchState,
     /// Notices, oldest first.
     pub notices: VecDeque<(Stamp, Notice)>,
 }
@@ -70,7 +74,10 @@ impl Session {
         match &event.body {
             Body::Header(header) => self.header = Some((**header).clone()),
             Body::Sample(sample) => self.sample(event.at, sample),
-            Body::Uvm(tick) => self.uvm.apply(event.at, tick),
+            Body::Uvm(tick) => {
+                self.uvm.apply(event.at, tick);
+                self.watch.tick(tick);
+            }
             Body::Mapped(mapped) => {
                 self.mapped.insert(mapped.address, mapped.clone());
             }
@@ -81,6 +88,7 @@ impl Session {
             }
             Body::Run(run) => self.run(event.at, run),
             Body::Notice(notice) => self.notice(event.at, notice.clone()),
+            Body::Watched(watched) => self.watch.apply(event.at, watched),
         }
     }
 

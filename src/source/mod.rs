@@ -5,6 +5,7 @@ mod live;
 mod pace;
 mod replay;
 mod sink;
+pub mod watch;
 
 pub use batch::Batch;
 pub use live::{Live, Work};

@@ -105,7 +105,7 @@ impl<'a> Player<'a> {
                 }
             };
             // A recording begun in mid-session starts late: its first second is now, not in an hour.
-            if !self.started && !matches!(event.body, Body::Allocated(_) | Body::Run(_)) {
+            if !self.started && !matches!(event.body, Body::Allocated(_) | Body::Run(_) | Body::Watched(_)) {
                 self.pace.restart(event.at);
                 self.started = true;
             }

@@ -1,6 +1,6 @@
 //! The one place that every event passes: to the session, and to the recorder if one runs.
 
-use crate::event::{Body, Event, Level, Notice, RunEvent};
+use crate::event::{Body, Event, Level, Notice, RunEvent, Watched};
 use crate::recording::{WriteError, Writer};
 use crate::units::Stamp;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -38,6 +38,8 @@ struct Opening {
     ranges: Vec<Event>,
     /// The run's start, and whether it is paused or has ended.
     run: Vec<Event>,
+    /// Who is watched, what was named of it, and where it stands.
+    watched: Vec<Event>,
 }
 
 impl Sink {
@@ -142,6 +144,7 @@ impl Opening {
             Body::Freed { address } => {
                 self.ranges.retain(|e| !matches!(&e.body, Body::Allocated(range) if range.address == *address))
             }
+            Body::Watched(watched) => self.note_watched(watched, event),
             Body::Run(RunEvent::Started(_)) => self.run = vec![event.clone()],
             Body::Run(RunEvent::Ended { .. }) => self.run.push(event.clone()),
             Body::Run(RunEvent::Paused(_)) => {
@@ -152,8 +155,21 @@ impl Opening {
         }
     }
 
+    /// Of each kind the newest counts, of names each one (there are 4 096 at most); output that has gone by is gone.
+    fn note_watched(&mut self, watched: &Watched, event: &Event) {
+        let kind = std::mem::discriminant(watched);
+        match watched {
+            Watched::Output { .. } => return,
+            Watched::Site(_) | Watched::Thread { .. } => {}
+            _ => self
+                .watched
+                .retain(|e| !matches!(&e.body, Body::Watched(old) if std::mem::discriminant(&**old) == kind)),
+        }
+        self.watched.push(event.clone());
+    }
+
     fn iter(&self) -> impl Iterator<Item = &Event> {
-        self.header.iter().chain(&self.ranges).chain(&self.run)
+        self.header.iter().chain(&self.watched).chain(&self.ranges).chain(&self.run)
     }
 }
 

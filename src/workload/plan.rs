@@ -212,8 +212,8 @@ fn division(workload: &Workload, settings: &Settings, reasons: &mut Vec<String>)
 }
 
 fn step(step: &Step, workload: &Workload, asked: Option<AccessPattern>, elements: u64) -> Result<PlanStep, String> {
-    // A sample is of a permutation, an addition goes in order, and the CPU's order is not what is studied.
-    let fixed = step.on == Side::Cpu || step.share < 1.0 || step.access == Access::Add;
+    // A sample is of a permutation, an addition or much work goes in order, and the CPU's order is not what is studied.
+    let fixed = step.on == Side::Cpu || step.share < 1.0 || step.access == Access::Add || step.work > 1;
     let pattern = match asked.filter(|_| !fixed).unwrap_or(step.pattern) {
         AccessPattern::Sequential => Pattern::Sequential,
         AccessPattern::Block => Pattern::Block,

@@ -119,10 +119,11 @@ impl Step {
         }
         self.stride_makes_sense()?;
         self.arrays_make_sense(arrays)?;
-        let changes_on_gpu = self.access == Access::ReadWrite && self.on != Side::Cpu;
-        if !(1..=MAX_WORK).contains(&self.work) || (self.work > 1 && !changes_on_gpu) {
+        let in_order = self.pattern == AccessPattern::Sequential && self.is_whole();
+        let computes = self.access == Access::ReadWrite && self.on != Side::Cpu && in_order;
+        if !(1..=MAX_WORK).contains(&self.work) || (self.work > 1 && !computes) {
             return Err(format!(
-                "work {} must be from 1 to {MAX_WORK}, on a GPU, with access = \"read-write\"",
+                "work {} must be from 1 to {MAX_WORK}, on a GPU, with access = \"read-write\" in order",
                 self.work
             ));
         }

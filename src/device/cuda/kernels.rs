@@ -24,6 +24,7 @@ pub(super) struct Kernels {
     random: CUfunction,
     block: CUfunction,
     one_warp: CUfunction,
+    work: CUfunction,
     add: CUfunction,
     multiprocessors: u64,
     sum: CUdeviceptr,
@@ -44,6 +45,7 @@ impl Kernels {
             random: function(context, module, c"touch_random")?,
             block: function(context, module, c"touch_block")?,
             one_warp: function(context, module, c"touch_one_warp")?,
+            work: function(context, module, c"work")?,
             add: function(context, module, c"add")?,
             multiprocessors: u64::try_from(multiprocessors).unwrap_or(1).max(1),
             sum: 0,
@@ -89,7 +91,7 @@ impl Kernels {
             Access::Add => return Err(DeviceError::Misuse("an addition needs two addends".to_owned())),
         };
         let shape = visits.shape();
-        let mut parameters: [*const c_void; 10] = [
+        let mut parameters: [*const c_void; 9] = [
             (&raw const data).cast(),
             (&raw const touch.first).cast(),
             (&raw const touch.elements).cast(),
@@ -97,13 +99,34 @@ impl Kernels {
             (&raw const shape).cast(),
             (&raw const touch.value.mul).cast(),
             (&raw const touch.value.add).cast(),
-            (&raw const touch.work).cast(),
             (&raw const access).cast(),
             (&raw const self.sum).cast(),
         ];
         let parameters = parameters.as_mut_ptr().cast::<*mut c_void>();
-        // SAFETY: ten parameters of the sizes in kernels/touch.cu, which the driver copies before it returns.
+        // SAFETY: nine parameters of the sizes in kernels/touch.cu, which the driver copies before it returns.
         unsafe { context.driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, parameters, null_mut()) }
+    }
+
+    /// Puts a read-write that does its arithmetic `touch.work` times on the stream. It visits its range in order.
+    pub(super) fn launch_work(
+        &self,
+        context: &Context,
+        stream: CUstream,
+        data: CUdeviceptr,
+        touch: &Touch,
+    ) -> Result<(), DeviceError> {
+        let grid = self.grid(touch.elements.div_ceil(4));
+        let mut parameters: [*const c_void; 6] = [
+            (&raw const data).cast(),
+            (&raw const touch.first).cast(),
+            (&raw const touch.elements).cast(),
+            (&raw const touch.value.mul).cast(),
+            (&raw const touch.value.add).cast(),
+            (&raw const touch.work).cast(),
+        ];
+        let parameters = parameters.as_mut_ptr().cast::<*mut c_void>();
+        // SAFETY: six parameters of the sizes in kernels/touch.cu, which the driver copies before it returns.
+        unsafe { context.driver.cuLaunchKernel(self.work, grid, 1, 1, BLOCK, 1, 1, 0, stream, parameters, null_mut()) }
     }
 
     /// Puts `sum = a + b` over `part` on the stream.

@@ -56,6 +56,7 @@ pub struct CudaDevice {
     active: Option<Active>,
     /// CUDA ordinal of the other GPU, if there is one.
     peer_ordinal: Option<i32>,
+    peer_uuid: Option<String>,
     peer: Option<Active>,
     buffers: BTreeMap<u32, Memory>,
     next_id: u32,
@@ -108,6 +109,7 @@ impl CudaDevice {
             info: info(gpu, &survey),
             active: Some(Active::new(context)?),
             peer_ordinal: peer.and_then(|peer| i32::try_from(peer.index).ok()),
+            peer_uuid: peer.map(|peer| peer.uuid.clone()),
             peer: None,
             buffers: BTreeMap::new(),
             next_id: 1,
@@ -122,6 +124,11 @@ impl CudaDevice {
     /// The GPU that this commands. `link_max` is left open: NVML knows it.
     pub fn gpu_info(&self) -> GpuInfo {
         self.info.clone()
+    }
+
+    /// UUIDs of the GPUs by their number in [`Proc::Gpu`].
+    pub fn gpu_uuids(&self) -> Vec<String> {
+        std::iter::once(self.info.uuid.clone()).chain(self.peer_uuid.clone()).collect()
     }
 
     /// Says whether the UVM driver can be watched: the tools device is opened by a probe, after the device.
@@ -211,7 +218,12 @@ impl CudaDevice {
         let memory = self.memory_of(buffer)?;
         let Active { context, kernels } = on;
         if touch.access != Access::Add {
-            return kernels.launch(context, stream, memory.device, touch, &Visits::new(touch, memory.elements())?);
+            let visits = Visits::new(touch, memory.elements())?;
+            return match touch.work {
+                1 => kernels.launch(context, stream, memory.device, touch, &visits),
+                _ if touch.computes_in_order() => kernels.launch_work(context, stream, memory.device, touch),
+                _ => Err(DeviceError::Misuse("more work is for a whole read-write in order".to_owned())),
+            };
         }
         let part = Part { first: touch.first, elements: touch.elements };
         let [a, b] = touch.addends.ok_or_else(|| DeviceError::Misuse("an addition needs two addends".to_owned()))?;

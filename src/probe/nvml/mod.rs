@@ -4,6 +4,7 @@
 //! moment, `umtop-nvml-pcie` the throughput, and `umtop-nvml-relay`, which calls nothing, passes their samples on and
 //! tells when one of them is silent.
 
+mod card;
 mod error;
 mod gauges;
 mod gpm;
@@ -12,6 +13,7 @@ mod pcie;
 mod relay;
 mod watchdog;
 
+pub use card::card;
 pub use error::NvmlError;
 pub use open::{NvmlSurvey, survey};
 pub use pcie::PcieSource;

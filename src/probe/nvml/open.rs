@@ -31,6 +31,20 @@ impl Opened {
         })
     }
 
+    /// The GPU of a machine that has one.
+    pub(super) fn only(&self) -> Result<Device<'_>, NvmlError> {
+        match self.0.device_count().map_err(|raw| NvmlError::of_init(&raw))? {
+            1 => self.0.device_by_index(0).map_err(|raw| NvmlError::of_init(&raw)),
+            n => Err(NvmlError::NoSuchGpu(format!("(none is named, there are {n})"))),
+        }
+    }
+
+    /// CUDA version of the driver: major, minor.
+    pub(super) fn cuda_version(&self) -> Option<(i32, i32)> {
+        let version = self.0.sys_cuda_driver_version().ok()?;
+        Some((version / 1000, version % 1000 / 10))
+    }
+
     /// Version of the driver.
     pub(super) fn driver_version(&self) -> Option<String> {
         self.0.sys_driver_version().ok()

@@ -1,6 +1,7 @@
 //! The binary interface of `/dev/nvidia-uvm-tools`: ioctl numbers, parameter blocks and event entries (version 1 layouts,
 //! the same from driver 515 to 595).
 
+use std::fmt::Write;
 use std::mem::size_of;
 
 /// Largest number of processors in a version 1 entry: the CPU and 32 GPUs.
@@ -22,6 +23,8 @@ pub mod ioctl {
     pub const DISABLE_EVENTS: u64 = 59;
     /// On the tools fd: count.
     pub const ENABLE_COUNTERS: u64 = 60;
+    /// On the target's UVM fd: UUIDs of the processors ([`super::UuidTableParams`]).
+    pub const UUID_TABLE: u64 = 64;
     /// On the target's UVM fd: deliver what the driver still holds back ([`super::FlushParams`]).
     pub const FLUSH_EVENTS: u64 = 67;
 }
@@ -129,6 +132,37 @@ impl Default for FlushParams {
     }
 }
 
+/// Entries of a table that is long enough for every branch (33 in version 1, 257 in version 2).
+pub const UUID_TABLE: usize = 257;
+
+/// Parameters of [`ioctl::UUID_TABLE`]; as long as the longest of the branches', whose fields differ behind the pointer.
+#[repr(C)]
+#[derive(Debug)]
+pub struct UuidTableParams {
+    /// Table of [`UUID_TABLE`] × 16 bytes.
+    pub table: u64,
+    tail: [u32; 6],
+}
+
+impl UuidTableParams {
+    /// For a table; `version` is what 560 wants to see.
+    pub fn new(table: u64, version: u32) -> Self {
+        Self { table, tail: [version, 0, 0, 0, 0, 0] }
+    }
+}
+
+/// A GPU's UUID as NVML writes it.
+pub fn uuid_text(bytes: &[u8; 16]) -> String {
+    let mut text = "GPU-".to_owned();
+    for (i, byte) in bytes.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
 /// The queue's control page. The driver writes `put_*` and `dropped`, the consumer `get_*`.
 #[repr(C)]
 #[derive(Debug)]
@@ -180,6 +214,13 @@ mod tests {
         assert_eq!(offset_of!(InitParams, tail), 48);
         assert_eq!(offset_of!(MaskParams, status), 8);
         assert_eq!(offset_of!(FlushParams, status), 0);
+    }
+
+    #[test]
+    fn a_uuid_is_written_as_nvml_writes_it() {
+        let bytes = std::array::from_fn(|i| i as u8 * 0x11);
+        assert_eq!(uuid_text(&bytes), "GPU-00112233-4455-6677-8899-aabbccddeeff");
+        assert_eq!((size_of::<UuidTableParams>(), offset_of!(UuidTableParams, tail)), (32, 8));
     }
 
     #[test]

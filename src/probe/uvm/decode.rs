@@ -1,12 +1,13 @@
 //! From an entry's 64 bytes to a [`Record`].
 
 use super::Record;
-use super::abi::{ENTRY_BYTES, MAX_PROCESSORS, event};
+use super::abi::{ENTRY_BYTES, event};
+use super::numbers::Numbers;
 use crate::event::{AccessType, Cause, Proc, RemoteCause};
 
 /// Reads an entry; `None` if its type or a processor in it is none that the driver has.
-pub fn decode(entry: &[u8; ENTRY_BYTES]) -> Option<Record> {
-    let e = Entry(entry);
+pub fn decode(entry: &[u8; ENTRY_BYTES], numbers: &Numbers) -> Option<Record> {
+    let e = Entry(entry, numbers);
     Some(match e.u8(0) {
         event::CPU_FAULT => Record::CpuFault {
             access: access(e.u8(1)),
@@ -59,7 +60,7 @@ pub fn decode(entry: &[u8; ENTRY_BYTES]) -> Option<Record> {
     })
 }
 
-struct Entry<'a>(&'a [u8; ENTRY_BYTES]);
+struct Entry<'a>(&'a [u8; ENTRY_BYTES], &'a Numbers);
 
 impl Entry<'_> {
     fn u8(&self, at: usize) -> u8 {
@@ -83,8 +84,7 @@ impl Entry<'_> {
     }
 
     fn processor(&self, at: usize) -> Option<Proc> {
-        let index = self.u8(at);
-        (index < MAX_PROCESSORS).then(|| Proc::from_index(u16::from(index)))
+        self.1.processor(self.u8(at))
     }
 
     fn gpu(&self, at: usize) -> Option<Proc> {
@@ -127,9 +127,14 @@ fn remote_cause(code: u8) -> RemoteCause {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::uvm::abi::MAX_PROCESSORS;
     use proptest::prelude::*;
 
     /// An entry whose byte at offset n is n, except for those given.
+    fn read(entry: &[u8; ENTRY_BYTES]) -> Option<Record> {
+        decode(entry, &Numbers::default())
+    }
+
     fn entry(set: &[(usize, u8)]) -> [u8; ENTRY_BYTES] {
         let mut bytes = std::array::from_fn(|i| i as u8);
         set.iter().for_each(|(at, value)| bytes[*at] = *value);
@@ -147,7 +152,7 @@ mod tests {
     #[test]
     fn fault_fields_come_from_the_drivers_offsets() {
         assert_eq!(
-            decode(&entry(&[(0, 1), (1, 2)])),
+            read(&entry(&[(0, 1), (1, 2)])),
             Some(Record::CpuFault {
                 access: AccessType::Write,
                 address: word(8),
@@ -158,7 +163,7 @@ mod tests {
             })
         );
         assert_eq!(
-            decode(&entry(&[(0, 3), (2, 3), (3, 1)])),
+            read(&entry(&[(0, 3), (2, 3), (3, 1)])),
             Some(Record::GpuFault {
                 access: AccessType::Atomic,
                 gpu: Proc::Gpu(0),
@@ -170,11 +175,11 @@ mod tests {
             })
         );
         assert_eq!(
-            decode(&entry(&[(0, 4), (1, 2)])),
+            read(&entry(&[(0, 4), (1, 2)])),
             Some(Record::Replay { gpu: Proc::Gpu(1), batch: half(4), time: word(8), gpu_time: word(16) })
         );
         assert_eq!(
-            decode(&entry(&[(0, 6), (3, 1)])),
+            read(&entry(&[(0, 6), (3, 1)])),
             Some(Record::Fatal { processor: Proc::Gpu(0), address: word(8), time: word(16) })
         );
     }
@@ -182,7 +187,7 @@ mod tests {
     #[test]
     fn movement_fields_come_from_the_drivers_offsets() {
         assert_eq!(
-            decode(&entry(&[(0, 2), (1, 4), (2, 1), (3, 0)])),
+            read(&entry(&[(0, 2), (1, 4), (2, 1), (3, 0)])),
             Some(Record::Migration {
                 cause: Cause::Eviction,
                 src: Proc::Gpu(0),
@@ -195,7 +200,7 @@ mod tests {
             })
         );
         assert_eq!(
-            decode(&entry(&[(0, 13), (1, 1), (2, 0), (3, 2)])),
+            read(&entry(&[(0, 13), (1, 1), (2, 0), (3, 2)])),
             Some(Record::RemoteMap {
                 src: Proc::Gpu(0),
                 dst: Proc::Cpu,
@@ -206,25 +211,25 @@ mod tests {
             })
         );
         let (address, bytes, time) = (word(16), word(24), word(32));
-        assert_eq!(decode(&entry(&[(0, 7)])), Some(Record::ReadDuplicate { address, bytes, time }));
-        assert_eq!(decode(&entry(&[(0, 10)])), Some(Record::Thrashing { address, bytes, time }));
+        assert_eq!(read(&entry(&[(0, 7)])), Some(Record::ReadDuplicate { address, bytes, time }));
+        assert_eq!(read(&entry(&[(0, 10)])), Some(Record::Thrashing { address, bytes, time }));
         assert_eq!(
-            decode(&entry(&[(0, 8)])),
+            read(&entry(&[(0, 8)])),
             Some(Record::ReadInvalidate { address: word(8), bytes: word(16), time: word(24) })
         );
         let (processor, address, time) = (Proc::Gpu(0), word(8), word(16));
-        assert_eq!(decode(&entry(&[(0, 11)])), Some(Record::ThrottleStart { processor, address, time }));
-        assert_eq!(decode(&entry(&[(0, 12)])), Some(Record::ThrottleEnd { processor, address, time }));
+        assert_eq!(read(&entry(&[(0, 11)])), Some(Record::ThrottleStart { processor, address, time }));
+        assert_eq!(read(&entry(&[(0, 12)])), Some(Record::ThrottleEnd { processor, address, time }));
     }
 
     #[test]
     fn unknown_types_and_processors_are_refused_and_unknown_codes_are_named_so() {
         for kind in [0, 5, 9, 14, 15, 255] {
-            assert_eq!(decode(&entry(&[(0, kind)])), None, "type {kind}");
+            assert_eq!(read(&entry(&[(0, kind)])), None, "type {kind}");
         }
-        assert_eq!(decode(&entry(&[(0, 2), (2, MAX_PROCESSORS)])), None);
-        assert_eq!(decode(&entry(&[(0, 3), (3, 0)])), None, "the CPU has no GPU faults");
-        assert!(matches!(decode(&entry(&[(0, 2), (1, 99)])), Some(Record::Migration { cause: Cause::Unknown, .. })));
+        assert_eq!(read(&entry(&[(0, 2), (2, MAX_PROCESSORS)])), None);
+        assert_eq!(read(&entry(&[(0, 3), (3, 0)])), None, "the CPU has no GPU faults");
+        assert!(matches!(read(&entry(&[(0, 2), (1, 99)])), Some(Record::Migration { cause: Cause::Unknown, .. })));
     }
 
     proptest! {
@@ -232,7 +237,7 @@ mod tests {
         fn no_bytes_make_it_panic(mut bytes: [u8; ENTRY_BYTES], kind in 0u8..16) {
             bytes[0] = kind;
             let mut fold = super::super::TickFold::default();
-            match decode(&bytes) {
+            match read(&bytes) {
                 Some(record) => fold.add(&record),
                 None => fold.malformed(),
             }

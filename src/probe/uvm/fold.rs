@@ -80,6 +80,11 @@ impl TickFold {
         }
     }
 
+    /// Notes where a CPU fault, which is added too, comes from.
+    pub fn cpu_site(&mut self, pid: u32, tid: u32, pc: u64) {
+        self.window.cpu_site(pid, tid, pc);
+    }
+
     /// Notes that the full ring lost `count` events of a type (the driver's event type number).
     pub fn lost(&mut self, event_type: u8, count: u64) {
         if count > 0 {

@@ -1,27 +1,31 @@
 //! What the reading thread does between waits: levels, draining, ticks, totals.
 
-use super::TickFold;
-use super::abi::{ENTRY_BYTES, event};
+use super::abi::ENTRY_BYTES;
 use super::decode::decode;
 use super::error::UvmError;
-use super::tracker::{CounterTracker, QueueTracker, flush};
+use super::numbers::Numbers;
+use super::space::Space;
+use super::tracker::CounterTracker;
+use super::{Record, TickFold};
 use crate::event::{Counters, TraceLevel, UvmEvents, UvmTotals};
-use std::os::fd::{AsFd, OwnedFd};
+use crate::probe::SpaceId;
+use std::os::fd::OwnedFd;
 
 /// Senseless entries in a row of checks that prove another interface: this many, and one in a hundred.
 const SENSELESS: u64 = 100;
 
-/// Both trackers of one address space, and what they have told.
+/// The trackers of the address spaces that are watched, and what they have told together.
 #[derive(Debug)]
 pub struct Reader {
-    // Trackers go before the UVM file that they watch.
-    counters: Option<CounterTracker>,
-    queue: Option<QueueTracker>,
-    uvm: Option<OwnedFd>,
+    spaces: Vec<(SpaceId, Space)>,
+    /// Whether address spaces come and go, so that none is no error.
+    awaits: bool,
+    next: u32,
     level: TraceLevel,
     fold: TickFold,
     counted: Counters,
     seen: Seen,
+    numbers: Numbers,
 }
 
 #[derive(Debug, Default)]
@@ -34,25 +38,49 @@ impl Reader {
     /// Reads nothing yet; level off.
     pub fn detached() -> Self {
         Self {
-            counters: None,
-            queue: None,
-            uvm: None,
+            spaces: Vec::new(),
+            awaits: false,
+            next: 1,
             level: TraceLevel::Off,
             fold: TickFold::default(),
             counted: Counters::default(),
             seen: Seen::default(),
+            numbers: Numbers::default(),
         }
     }
 
     /// Reads the address space of `uvm`, whose counter page is open already; level counters.
     pub fn new(uvm: OwnedFd, counters: CounterTracker) -> Self {
-        Self { uvm: Some(uvm), counters: Some(counters), level: TraceLevel::Counters, ..Self::detached() }
+        let space = Space::new(uvm, counters, None);
+        Self { spaces: vec![(SpaceId(0), space)], level: TraceLevel::Counters, ..Self::detached() }
+    }
+
+    /// Reads address spaces that are added later, at the level in force then.
+    pub fn awaiting() -> Self {
+        Self { awaits: true, ..Self::detached() }
     }
 
     /// At level full over a ring that a test fills, without counters.
     #[cfg(test)]
     pub fn over(ring: super::ring::Ring) -> Self {
-        Self { queue: Some(QueueTracker::over(ring)), level: TraceLevel::Full, ..Self::detached() }
+        Self { spaces: vec![(SpaceId(0), Space::over(ring))], level: TraceLevel::Full, ..Self::detached() }
+    }
+
+    /// Numbers GPUs as the session does: the first of `uuids` is GPU 0.
+    pub fn name_gpus(&mut self, uuids: Vec<String>) {
+        self.numbers.name(uuids);
+        self.learn_gpus();
+    }
+
+    /// The GPUs that the session named.
+    pub fn names(&self) -> Vec<String> {
+        self.numbers.named().to_vec()
+    }
+
+    /// Asks the driver anew which GPU has which index: an address space knows a GPU only from its first use on.
+    pub fn learn_gpus(&mut self) {
+        let table = self.spaces.iter().find_map(|(_, space)| space.gpus()).unwrap_or_default();
+        self.numbers.learn(&table);
     }
 
     /// Level in force.
@@ -60,60 +88,75 @@ impl Reader {
         self.level
     }
 
-    /// Goes to a level, or to the best one below it, with the error that kept it from more.
+    /// Whether nothing is watched now.
+    pub fn idle(&self) -> bool {
+        self.awaits && self.spaces.is_empty()
+    }
+
+    /// Watches one more address space at the level in force. The second part of the answer says why, if the level had to
+    /// be lowered for that.
+    pub fn add(&mut self, uvm: OwnedFd, counters: CounterTracker, pid: u32) -> (SpaceId, Result<(), UvmError>) {
+        let id = SpaceId(self.next);
+        self.next += 1;
+        self.spaces.push((id, Space::new(uvm, counters, Some(pid))));
+        (id, self.set_level(self.level))
+    }
+
+    /// Closes the trackers of an address space, and our file of it.
+    pub fn remove(&mut self, id: SpaceId) {
+        self.spaces.retain(|(space, _)| *space != id);
+    }
+
+    /// Goes to a level, or to the best one below it that every address space can have, with the error that kept it from
+    /// more.
     pub fn set_level(&mut self, wanted: TraceLevel) -> Result<(), UvmError> {
         let reached = self.reach(wanted);
-        self.level = match (&reached, &self.counters) {
-            (Ok(()), _) => wanted,
-            (Err(_), Some(_)) => TraceLevel::Counters,
-            (Err(_), None) => TraceLevel::Off,
+        self.level = match &reached {
+            Ok(()) => wanted,
+            Err(_) if !self.spaces.is_empty() && self.spaces.iter().all(|(_, space)| space.counters.is_some()) => {
+                TraceLevel::Counters
+            }
+            Err(_) => TraceLevel::Off,
         };
         if self.level < TraceLevel::Faults {
-            // What was seen speaks of this queue only: the next one is judged anew.
-            (self.queue, self.seen) = (None, Seen::default());
+            // What was seen speaks of these queues only: the next ones are judged anew.
+            self.seen = Seen::default();
         }
+        self.spaces.iter_mut().for_each(|(_, space)| space.shed(self.level));
         self.fold.set_level(self.level);
+        self.learn_gpus();
         reached
     }
 
     fn reach(&mut self, wanted: TraceLevel) -> Result<(), UvmError> {
-        if wanted == TraceLevel::Off {
-            self.counters = None;
-            return Ok(());
+        if self.spaces.is_empty() && !self.awaits && wanted > TraceLevel::Off {
+            return Err(UvmError::NotInitialised);
         }
-        let uvm = self.uvm.as_ref().ok_or(UvmError::NotInitialised)?.as_fd();
-        if self.counters.is_none() {
-            self.counters = Some(CounterTracker::open(uvm)?);
-        }
-        if wanted < TraceLevel::Faults {
-            return Ok(());
-        }
-        let queue = match &mut self.queue {
-            Some(queue) => queue,
-            None => self.queue.insert(QueueTracker::open(uvm)?),
-        };
-        queue.select(events_of(wanted))
+        self.spaces.iter_mut().try_for_each(|(_, space)| space.reach(wanted))
     }
 
-    /// Entries of the queue, if it had to be made smaller than wished.
+    /// Entries of the smallest queue, if one had to be made smaller than wished.
     pub fn shrunk_to(&self) -> Option<usize> {
-        self.queue.as_ref().and_then(|queue| queue.shrunk_to)
+        self.spaces.iter().filter_map(|(_, space)| space.queue.as_ref()?.shrunk_to).min()
     }
 
     /// Makes the driver deliver what has happened so far.
     pub fn flush(&self) -> Result<(), UvmError> {
-        match &self.uvm {
-            Some(uvm) if self.level > TraceLevel::Off => flush(uvm.as_fd()),
-            _ => Ok(()),
+        if self.level == TraceLevel::Off {
+            return Ok(());
         }
+        self.spaces.iter().try_for_each(|(_, space)| space.flush())
     }
 
-    /// Folds everything that the queue holds.
+    /// Folds everything that the queues hold.
     pub fn drain(&mut self) {
-        let Some(queue) = &mut self.queue else { return };
-        let (fold, seen) = (&mut self.fold, &mut self.seen);
-        queue.ring.drain(|entry| take(fold, seen, entry));
-        queue.ring.dropped(|kind, lost| fold.lost(kind, lost));
+        let (fold, seen, numbers) = (&mut self.fold, &mut self.seen, &self.numbers);
+        for (_, space) in &mut self.spaces {
+            let Some(queue) = &mut space.queue else { continue };
+            let pid = space.pid;
+            queue.ring.drain(|entry| take(fold, seen, numbers, pid, entry));
+            queue.ring.dropped(|kind, lost| fold.lost(kind, lost));
+        }
     }
 
     /// Whether so many entries made no sense that the driver's interface must be another one.
@@ -123,15 +166,11 @@ impl Reader {
             .then(|| UvmError::OtherInterface(format!("{malformed} of {entries} events made no sense")))
     }
 
-    /// Ends the window.
+    /// Ends the window. The counters are those of all address spaces together; `None` without any.
     pub fn take(&mut self) -> (Option<Counters>, Option<UvmEvents>) {
-        let counters = self.counters.as_mut().map(CounterTracker::difference);
-        if let Some(now) = counters {
-            self.counted.bytes_htod += now.bytes_htod;
-            self.counted.bytes_dtoh += now.bytes_dtoh;
-            self.counted.cpu_faults += now.cpu_faults;
-            self.counted.gpu_faults += now.gpu_faults;
-        }
+        let differences = self.spaces.iter_mut().filter_map(|(_, space)| space.counters.as_mut());
+        let counters = differences.map(CounterTracker::difference).reduce(sum);
+        self.counted = sum(self.counted, counters.unwrap_or_default());
         (counters, self.fold.take())
     }
 
@@ -144,34 +183,30 @@ impl Reader {
     }
 }
 
-fn take(fold: &mut TickFold, seen: &mut Seen, entry: &[u8; ENTRY_BYTES]) {
+fn sum(a: Counters, b: Counters) -> Counters {
+    Counters {
+        bytes_htod: a.bytes_htod + b.bytes_htod,
+        bytes_dtoh: a.bytes_dtoh + b.bytes_dtoh,
+        cpu_faults: a.cpu_faults + b.cpu_faults,
+        gpu_faults: a.gpu_faults + b.gpu_faults,
+    }
+}
+
+fn take(fold: &mut TickFold, seen: &mut Seen, numbers: &Numbers, owner: Option<u32>, entry: &[u8; ENTRY_BYTES]) {
     seen.entries += 1;
-    match decode(entry) {
-        Some(record) => fold.add(&record),
+    match decode(entry, numbers) {
+        Some(record) => {
+            // Of our own process the sites are known. The driver numbers processes as the outermost namespace does; what
+            // is looked up later is in ours.
+            if let (Record::CpuFault { tid, pc, .. }, Some(owner)) = (&record, owner) {
+                fold.cpu_site(owner, *tid, *pc);
+            }
+            fold.add(&record);
+        }
         None => {
             seen.malformed += 1;
             fold.malformed();
         }
-    }
-}
-
-/// The events that a level needs. Migrations and read duplication are what makes level full costly.
-fn events_of(level: TraceLevel) -> u64 {
-    let mask = |types: &[u8]| types.iter().fold(0u64, |mask, kind| mask | 1 << kind);
-    let faults = mask(&[
-        event::CPU_FAULT,
-        event::GPU_FAULT,
-        event::REPLAY,
-        event::FATAL,
-        event::THRASHING,
-        event::THROTTLE_START,
-        event::THROTTLE_END,
-        event::REMOTE_MAP,
-    ]);
-    match level {
-        TraceLevel::Off | TraceLevel::Counters => 0,
-        TraceLevel::Faults => faults,
-        TraceLevel::Full => faults | mask(&[event::MIGRATION, event::READ_DUPLICATE, event::READ_INVALIDATE]),
     }
 }
 
@@ -200,10 +235,35 @@ mod tests {
     }
 
     #[test]
-    fn levels_select_the_documented_events() {
-        let types = |level| (0..64).filter(|n| events_of(level) >> n & 1 == 1).collect::<Vec<u32>>();
-        assert!(types(TraceLevel::Counters).is_empty());
-        assert_eq!(types(TraceLevel::Faults), [1, 3, 4, 6, 10, 11, 12, 13]);
-        assert_eq!(types(TraceLevel::Full), [1, 2, 3, 4, 6, 7, 8, 10, 11, 12, 13]);
+    fn two_address_spaces_are_told_of_together() {
+        let (a, b) = (Ring::new(8).unwrap(), Ring::new(8).unwrap());
+        let fault = |address: u64| {
+            let mut entry = [0u8; ENTRY_BYTES];
+            entry[0] = 1;
+            entry[8..16].copy_from_slice(&address.to_ne_bytes());
+            entry[24..28].copy_from_slice(&4711u32.to_ne_bytes());
+            entry
+        };
+        let (one, other) = (a.producer(), b.producer());
+        let mut reader = Reader::over(a);
+        reader.spaces.push((SpaceId(1), Space::over(b)));
+        [one.put(&fault(0)), one.put(&fault(4096)), other.put(&fault(0))].into_iter().for_each(|put| assert!(put));
+        reader.drain();
+        let events = reader.take().1.unwrap();
+        assert_eq!(events.cpu_faults, 3);
+        assert!(events.cpu_sites.iter().all(|site| site.pid == 7), "the owner's number, not the driver's");
+        reader.remove(SpaceId(0));
+        assert!(other.put(&fault(0)));
+        reader.drain();
+        assert_eq!(reader.take().1.unwrap().cpu_faults, 1);
+    }
+
+    #[test]
+    fn waiting_for_address_spaces_is_no_error_at_any_level() {
+        let mut reader = Reader::awaiting();
+        assert!(reader.idle());
+        assert!(reader.set_level(TraceLevel::Full).is_ok());
+        assert_eq!(reader.level(), TraceLevel::Full);
+        assert_eq!(reader.take(), (None, None), "nothing is known, which is not 0");
     }
 }

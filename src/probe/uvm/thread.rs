@@ -1,15 +1,15 @@
 //! The thread `umtop-uvm` and the handle on it.
 
-use super::error::UvmError;
+use super::error::{ILLEGAL_ACTION, UvmError};
 use super::reader::Reader;
-use super::tracker::{choose, own_uvm_fds};
+use super::tracker::{CounterTracker, choose, own_uvm_fds};
 use super::window::Windows;
 use crate::clock::Clock;
 use crate::event::{Body, Event, Level, Notice, TraceLevel, UvmTotals, Why};
-use crate::probe::{Emit, Tracer};
+use crate::probe::{Emit, NotAdded, SpaceId, SpaceTracer, Tracer};
 use crate::units::Nanos;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -21,9 +21,13 @@ const TICK: Nanos = Nanos::millis(10);
 const DEADLINE: Duration = Duration::from_secs(2);
 
 enum Request {
+    /// GPUs by UUID, in the session's order.
+    Name(Vec<String>),
     Level(TraceLevel, Sender<(TraceLevel, Option<Why>)>),
     Settle(Sender<(TraceLevel, Option<UvmTotals>)>),
     Reattach(Sender<Result<(), UvmError>>),
+    Add(OwnedFd, u32, Sender<Result<SpaceId, UvmError>>),
+    Remove(SpaceId, Sender<()>),
 }
 
 /// Watches the Unified Memory of a process. Dropping it ends its thread.
@@ -43,6 +47,13 @@ pub fn attach(clock: Clock, level: TraceLevel, emit: Emit) -> Result<UvmTracer, 
 pub fn attach_to(candidates: Vec<OwnedFd>, clock: Clock, level: TraceLevel, emit: Emit) -> Result<UvmTracer, UvmError> {
     let (uvm, counters) = choose(candidates)?;
     let mut tracer = start(Reader::new(uvm, counters), clock, emit)?;
+    tracer.set_level(level);
+    Ok(tracer)
+}
+
+/// Watches address spaces that are added later, at the level.
+pub fn await_spaces(clock: Clock, level: TraceLevel, emit: Emit) -> Result<UvmTracer, UvmError> {
+    let mut tracer = start(Reader::awaiting(), clock, emit)?;
     tracer.set_level(level);
     Ok(tracer)
 }
@@ -70,6 +81,13 @@ impl UvmTracer {
         let level = if attached.is_ok() { self.level } else { TraceLevel::Off };
         self.set_level(level);
         attached
+    }
+
+    /// Numbers GPUs as the session does: the first of `uuids` is GPU 0, and so on.
+    pub fn name_gpus(&self, uuids: Vec<String>) {
+        if let Some(requests) = &self.requests {
+            let _ = requests.send(Request::Name(uuids));
+        }
     }
 
     fn ask<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Option<T> {
@@ -103,6 +121,20 @@ impl Tracer for UvmTracer {
     }
 }
 
+impl SpaceTracer for UvmTracer {
+    fn add(&mut self, uvm: OwnedFd, pid: u32) -> Result<SpaceId, NotAdded> {
+        let added = self.ask(|answer| Request::Add(uvm, pid, answer)).unwrap_or(Err(UvmError::Stalled));
+        added.map_err(|error| match error {
+            UvmError::Refused { status: ILLEGAL_ACTION, .. } => NotAdded::NotYet,
+            error => NotAdded::Failed(error.why()),
+        })
+    }
+
+    fn remove(&mut self, space: SpaceId) {
+        let _ = self.ask(|answer| Request::Remove(space, answer));
+    }
+}
+
 impl Drop for UvmTracer {
     fn drop(&mut self) {
         self.requests = None;
@@ -127,6 +159,7 @@ impl Watch {
         loop {
             let wait = match self.reader.level() {
                 TraceLevel::Off => Duration::from_millis(100),
+                _ if self.reader.idle() => Duration::from_millis(100),
                 TraceLevel::Counters => Duration::from_nanos(TICK.0),
                 TraceLevel::Faults | TraceLevel::Full => DRAIN_PERIOD,
             };
@@ -149,26 +182,60 @@ impl Watch {
                 let why = self.set_level(level).err().map(|error| error.why());
                 let _ = answer.send((self.reader.level(), why));
             }
+            Request::Name(uuids) => self.reader.name_gpus(uuids),
             Request::Settle(answer) => {
                 self.tick();
+                self.reader.learn_gpus();
                 let _ = answer.send((self.reader.level(), self.reader.totals()));
             }
             Request::Reattach(answer) => {
                 self.tick();
                 // The old file must be gone before the search, or it would be found again.
+                let names = self.reader.names();
                 self.reader = Reader::detached();
                 self.windows = Windows::new(self.clock.now());
                 self.flush_failed = false;
                 let attached = choose(own_uvm_fds()).map(|(uvm, counters)| self.reader = Reader::new(uvm, counters));
+                self.reader.name_gpus(names);
                 let _ = answer.send(attached);
             }
+            Request::Add(uvm, pid, answer) => {
+                let _ = answer.send(self.add(uvm, pid));
+            }
+            Request::Remove(space, answer) => {
+                // The process may have ended, so that its file answers no request: what it told counts all the same.
+                let told = std::mem::replace(&mut self.flush_failed, true);
+                self.tick();
+                self.flush_failed = told;
+                self.reader.remove(space);
+                let _ = answer.send(());
+            }
         }
+    }
+
+    fn add(&mut self, uvm: OwnedFd, pid: u32) -> Result<SpaceId, UvmError> {
+        let counters = CounterTracker::open(uvm.as_fd())?;
+        self.tick();
+        if self.reader.idle() {
+            self.windows = Windows::new(self.clock.now());
+        }
+        let wanted = self.reader.level();
+        let shrunk_before = self.reader.shrunk_to();
+        let (id, reached) = self.reader.add(uvm, counters, pid);
+        self.tell(wanted, &reached, shrunk_before);
+        Ok(id)
     }
 
     fn set_level(&mut self, level: TraceLevel) -> Result<(), UvmError> {
         let shrunk_before = self.reader.shrunk_to();
         let reached = self.reader.set_level(level);
-        if let Err(error) = &reached {
+        self.tell(level, &reached, shrunk_before);
+        reached
+    }
+
+    /// Says what could not be had as wished.
+    fn tell(&mut self, level: TraceLevel, reached: &Result<(), UvmError>, shrunk_before: Option<usize>) {
+        if let Err(error) = reached {
             let text = format!("trace level {} instead of {level}: {error}", self.reader.level());
             self.notice(Level::Warning, text);
         }
@@ -176,11 +243,15 @@ impl Watch {
             let text = format!("the driver could pin only {entries} queue entries: events may be lost under load");
             self.notice(Level::Warning, text);
         }
-        reached
     }
 
     /// Has everything delivered and ends the window.
     fn tick(&mut self) {
+        if self.reader.idle() {
+            // Nothing is watched, which is not the same as nothing happening: there is no window to tell of.
+            self.windows = Windows::new(self.clock.now());
+            return;
+        }
         if let Err(error) = self.reader.flush()
             && !std::mem::replace(&mut self.flush_failed, true)
         {
@@ -253,6 +324,22 @@ mod tests {
         let bodies: Vec<_> = events.try_iter().map(|event: Event| event.body).collect();
         let told = bodies.iter().filter(|body| matches!(body, Body::Notice(n) if n.level == Level::Error)).count();
         assert_eq!(told, 1, "{bodies:?}");
+    }
+
+    #[test]
+    fn while_no_address_space_is_watched_any_level_is_in_force_and_nothing_is_told() {
+        let (out, events) = unbounded();
+        let emit = Box::new(move |event| drop(out.send(event)));
+        let mut tracer = await_spaces(Clock::start(), TraceLevel::Full, emit).unwrap();
+        assert_eq!(tracer.level(), TraceLevel::Full);
+        assert_eq!(tracer.set_level(TraceLevel::Counters), (TraceLevel::Counters, None));
+        // Whatever the machine has: that is no address space.
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(matches!(tracer.add(file.into(), 1), Err(NotAdded::Failed(_))));
+        tracer.remove(SpaceId(1));
+        assert_eq!(tracer.settle().map(|totals| totals.counters), Some(Default::default()));
+        drop(tracer);
+        assert_eq!(events.try_iter().count(), 0);
     }
 
     #[test]

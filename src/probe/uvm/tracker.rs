@@ -46,6 +46,25 @@ pub fn flush(uvm: BorrowedFd<'_>) -> Result<(), UvmError> {
     check(params.status, "flush events")
 }
 
+/// UUIDs of the GPUs that the address space of `uvm` knows, by the driver's processor index, as NVML writes them:
+/// `GPU-1a2b…`. Index 0 of the driver is the CPU and left out here; an index without a GPU is `None`.
+pub fn gpu_uuids(uvm: BorrowedFd<'_>) -> Vec<Option<String>> {
+    // 560 wants a version of 1 where the others want or ignore 0, and each has its status elsewhere: what tells whether it
+    // worked is the CPU's own entry, which is never zero.
+    let read = |version| {
+        let mut table = [[0u8; 16]; abi::UUID_TABLE];
+        let mut params = abi::UuidTableParams::new(table.as_mut_ptr() as u64, version);
+        call(uvm, ioctl::UUID_TABLE, &mut params, "name its GPUs").ok()?;
+        (table[0] != [0; 16]).then_some(table)
+    };
+    let Some(table) = read(0).or_else(|| read(1)) else { return Vec::new() };
+    let mut uuids: Vec<_> = table[1..].iter().map(|bytes| (*bytes != [0; 16]).then(|| abi::uuid_text(bytes))).collect();
+    while uuids.last() == Some(&None) {
+        uuids.pop();
+    }
+    uuids
+}
+
 /// The counter page: exact, whatever the queue loses.
 #[derive(Debug)]
 pub struct CounterTracker {

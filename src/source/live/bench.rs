@@ -35,7 +35,7 @@ impl Worker {
             let ready = self.plan(settings).and_then(|plan| Ok((self.prepare(&plan, Lane::fits_exactly)?, plan)));
             members.push(match ready {
                 Ok((lane, plan)) => {
-                    let start = self.start_run(&plan);
+                    let start = self.start_run(&plan, lane);
                     Some(Member { plan, lane, start, passes: 0, outcome: None })
                 }
                 Err(line) => {

@@ -41,7 +41,7 @@ impl Worker {
                 return Next::Wait;
             }
         };
-        let start = self.start_run(&plan);
+        let start = self.start_run(&plan, lane);
         let mut index = 0;
         let (outcome, next) = loop {
             match self.pass(lane, &plan, &start, index, index < plan.warmups) {

@@ -7,11 +7,13 @@ use crate::workload::{Observe, PassError, PassResult, Plan, Runner};
 pub(super) struct Lane {
     runner: Runner,
     advice: Advice,
+    /// Whether the footprint was more than the card had free: then the driver evicts, and what moves is not known.
+    pub(super) crowded: bool,
 }
 
 impl Lane {
     pub(super) fn new(buffers: Vec<Buffer>) -> Self {
-        Self { runner: Runner::new(buffers), advice: Advice::None }
+        Self { runner: Runner::new(buffers), advice: Advice::None, crowded: false }
     }
 
     pub(super) fn buffers(&self) -> Vec<Buffer> {

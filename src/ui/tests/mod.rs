@@ -2,6 +2,7 @@
 
 mod screens;
 mod updates;
+mod watch;
 
 use super::*;
 use crate::event::{

@@ -207,10 +207,17 @@ impl<'a> Context<'a> {
         words.render(place.intersection(area), buf);
     }
 
-    /// Why there is nothing from the driver at trace level off: it cannot be had, or was not asked for.
+    /// Why there is nothing from the driver: it cannot be had, was not asked for, or is waited for.
     pub fn untraced(&self) -> &str {
         let reason = self.session.header.as_ref().and_then(|header| header.caps.trace.reason());
-        reason.unwrap_or("press t: needs trace counters")
+        let nothing =
+            if self.awaited() { "known once the program has a CUDA context" } else { "press t: needs trace counters" };
+        reason.unwrap_or(nothing)
+    }
+
+    /// Whether a watched program has not made its first context yet, so that no level tells anything.
+    pub fn awaited(&self) -> bool {
+        self.session.watch.subject.is_some() && self.session.watch.first.is_none()
     }
 
     /// The newest notice of a source, such as `nvml`.
@@ -232,6 +239,7 @@ impl<'a> Context<'a> {
     pub fn level(&self) -> TraceLevel {
         let told = self.session.uvm.points.last().map(|point| (point.at, point.level));
         let run = self.session.runs.current().map(|run| (run.at, run.start.trace));
+        let run = run.or(self.session.watch.level);
         told.into_iter().chain(run).max_by_key(|(at, _)| *at).map_or(TraceLevel::Off, |(_, level)| level)
     }
 

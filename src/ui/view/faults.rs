@@ -14,7 +14,7 @@ use ratatui::text::Line;
 pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     let level = cx.level();
     let title = Line::from(vec![cx.span(Role::Title, "Faults"), cx.span(Role::Dim, " /s")]);
-    if level == TraceLevel::Off {
+    if level == TraceLevel::Off || cx.awaited() {
         cx.rule(rule, cx.corners(false), title, &[], buf);
         return cx.instead(area, cx.untraced(), buf);
     }

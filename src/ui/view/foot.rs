@@ -1,6 +1,7 @@
 //! What stands below the charts: the time axis, the sentence, the footer.
 
 use super::context::Context;
+use super::watch;
 use crate::event::Level;
 use crate::session::story;
 use crate::ui::keys::{self, Action, Footer, Row};
@@ -67,6 +68,9 @@ pub fn sentence(cx: &Context) -> (Role, String) {
             Level::Error => Role::Error,
         };
         return (role, format!("{}: {}", notice.source, notice.text));
+    }
+    if watch::shown(cx) {
+        return watch::sentence(cx);
     }
     let question = || cx.model.setup.entry(&cx.model.ui.wanted.workload).map(|entry| entry.question.clone());
     (Role::Value, story(cx.session).or_else(question).unwrap_or_default())

@@ -22,6 +22,7 @@ pub fn draw(cx: &Context, area: Rect, buf: &mut Buffer) {
     }
     match cx.session.header.as_ref().map(|header| &header.gpu) {
         Some(Some(gpu)) => machine(cx, gpu, usize::from(room), &mut left),
+        Some(None) if super::watch::shown(cx) => left.push(cx.span(Role::Dim, "  its GPU is not known yet")),
         Some(None) => left.push(cx.span(Role::Dim, "  no GPU")),
         None => left.push(cx.span(Role::Dim, "  starting")),
     }
@@ -74,7 +75,7 @@ fn machine(cx: &Context, gpu: &GpuInfo, room: usize, spans: &mut Vec<Span<'stati
     if let Some(link) = link(cx, gpu) {
         add(link);
     }
-    if let Some(header) = &cx.session.header {
+    if let Some(header) = &cx.session.header.as_ref().filter(|_| !super::watch::shown(cx)) {
         add(if header.caps.concurrent.yes() { "concurrent paging" } else { "no concurrent paging" }.to_owned());
     }
 }

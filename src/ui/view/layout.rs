@@ -21,7 +21,7 @@ pub enum Panel {
     Faults,
     /// Memory of the card.
     Vram,
-    /// Time per pass.
+    /// Time per pass; of a watched program where it faults, and its output.
     Passes,
 }
 
@@ -72,10 +72,13 @@ pub fn layout(area: Rect, mode: Mode) -> Option<Layout> {
     Some(Layout { header: row(area.y), column, strip, charts: body, panels, axis, footer: row(area.bottom() - 1) })
 }
 
-/// Stacks the panels; a watched process has no passes.
+/// Stacks the panels.
 fn stack(body: Rect, mode: Mode) -> (Vec<(Panel, Rect)>, Option<Rect>) {
     let mut shown = PANELS.to_vec();
-    shown.retain(|(panel, ..)| *panel != Panel::Passes || mode != Mode::Watch);
+    if mode == Mode::Watch {
+        // There the program and its sites take the place of the passes, and need more of it.
+        shown.iter_mut().filter(|(panel, ..)| *panel == Panel::Passes).for_each(|(_, _, share)| *share = 7);
+    }
     let mut axis = true;
     let need = |shown: &[(Panel, u16, u16)], axis: bool| -> u16 {
         shown.iter().map(|(_, least, _)| least + 1).sum::<u16>() + 1 + u16::from(axis)

@@ -24,7 +24,7 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
         TraceLevel::Counters | TraceLevel::Faults => by_direction(cx),
     };
     cx.rule(rule, cx.corners(false), Line::from(title), &parts, buf);
-    if level == TraceLevel::Off {
+    if level == TraceLevel::Off || cx.awaited() {
         return cx.instead(area, cx.untraced(), buf);
     }
     cx.plot(area, &Plot { curves, together: Together::Stacked, floor: 1e8, ceiling: None, label: &axis_rate }, buf);

@@ -11,6 +11,7 @@ mod passes;
 mod pcie;
 mod settings;
 mod vram;
+mod watch;
 mod workloads;
 
 pub use overlay::help_lines;
@@ -78,6 +79,8 @@ fn paint(model: &Model, area: Rect, buf: &mut Buffer) {
             Panel::Migrated => migrated::draw(&cx, rule, *content, buf),
             Panel::Faults => faults::draw(&cx, rule, *content, buf),
             Panel::Vram => vram::draw(&cx, rule, *content, buf),
+            // A watched program has no passes of ours.
+            Panel::Passes if watch::shown(&cx) => watch::draw(&cx, rule, *content, buf),
             Panel::Passes => passes::draw(&cx, rule, *content, buf),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::layout::SETTINGS;
+use super::watch;
 use crate::event::{MemoryKind, Settings};
 use crate::ui::keys::Action;
 use crate::ui::setup::Mode;
@@ -60,10 +61,8 @@ pub fn strip(cx: &Context, row: Rect, buf: &mut Buffer) {
         Mode::Live => &cx.model.ui.wanted,
         Mode::Replay | Mode::Watch => replayed.unwrap_or(&cx.model.ui.wanted),
     };
-    if cx.model.setup.mode == Mode::Watch {
-        let line = Line::from(cx.span(Role::Dim, " another process is watched; nothing of ours runs"));
-        buf.set_line(row.x, row.y, &line, row.width);
-        return;
+    if watch::shown(cx) {
+        return watch::strip(cx, row, buf);
     }
     let mut spans = vec![Span::raw(" ")];
     let chosen = cx.model.setup.workloads.get(cx.model.ui.selected).filter(|_| cx.model.setup.mode == Mode::Live);

@@ -2,6 +2,7 @@
 
 use super::batches::Ended;
 use crate::event::{AccessType, BlockActivity, Cause, Migrated, Proc, RemoteCause, UvmEvents};
+use crate::probe::uvm::sites::Sites;
 use crate::units::{BLOCK, PAGE};
 use std::collections::HashMap;
 
@@ -18,6 +19,7 @@ pub struct Window {
     batch_latency: Distribution,
     copy_bytes: Distribution,
     blocks: Blocks,
+    sites: Sites,
 }
 
 impl Window {
@@ -30,6 +32,11 @@ impl Window {
     pub fn cpu_fault(&mut self, address: u64) {
         self.sums().cpu_faults += 1;
         add(&mut self.blocks.at(address).cpu_faults, 1);
+    }
+
+    pub fn cpu_site(&mut self, pid: u32, tid: u32, pc: u64) {
+        self.touched = true;
+        self.sites.add(pid, tid, pc);
     }
 
     pub fn gpu_fault(&mut self, access: AccessType, address: u64) {
@@ -93,6 +100,7 @@ impl Window {
         sums.batch_latency_ns = self.batch_latency.take();
         sums.copy_bytes = self.copy_bytes.take();
         sums.blocks = self.blocks.take();
+        (sums.cpu_sites, sums.cpu_sites_elsewhere) = self.sites.take();
         Some(sums)
     }
 }
