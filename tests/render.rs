@@ -6,6 +6,7 @@ use predicates::str::contains;
 use std::io::Cursor;
 use std::num::NonZeroU16;
 use std::path::Path;
+use umtop::recording::Reader;
 
 const RECORDING: &str = "assets/recordings/prefetch-switched-on.umr";
 /// Columns and rows of every picture here.
@@ -66,9 +67,10 @@ fn a_cast_ends_in_the_picture_of_its_last_moment() {
     let frames: Vec<serde_json::Value> = lines.collect();
     assert!(frames.windows(2).all(|w| w[0][0].as_f64() < w[1][0].as_f64()));
     let outputs: Vec<String> = frames.iter().map(|frame| frame[2].as_str().unwrap().to_owned()).collect();
-    // The first frame is that of the recording's start, 0.322810165 s.
-    let last = format!("{}ns", 322_810_165 + 500_000_000 * (frames.len() as u64 - 1));
-    let at = format!("{:.9}s", last.trim_end_matches("ns").parse::<f64>().unwrap() / 1e9);
+    // The first frame is that of the recording's start: of its header.
+    let header = Reader::open(Path::new(RECORDING)).unwrap().next_event().unwrap().unwrap();
+    let last = header.at.0 + 500_000_000 * (frames.len() as u64 - 1);
+    let at = format!("{}.{:09}s", last / 1_000_000_000, last % 1_000_000_000);
     assert_eq!(played(&outputs), text(&["--at", &at]).trim_end());
 }
 
@@ -109,7 +111,7 @@ fn an_svg_is_the_same_to_the_byte_and_holds_its_font_and_texts() {
 #[test]
 fn what_is_not_in_the_recording_is_told_in_one_line() {
     for (args, code, says) in [
-        (&["--at", "100s"][..], 1, "runs from 0.323 s to 10."),
+        (&["--at", "100s"][..], 1, "runs from 0.324 s to 10.557 s"),
         (&["--at", "0s"], 1, "0.000 s is not in it"),
         (&["--screen", "cinema"], 2, "live"),
         (&["--from", "1s", "--format", "png"], 2, "gif or cast"),

@@ -41,9 +41,10 @@ pub fn glyph(c: char) -> Option<Glyph> {
         '\u{2500}'..='\u{257f}' => lines::lines(c).map(Glyph::Areas),
         '\u{2580}'..='\u{259f}' => block(c),
         '\u{2800}'..='\u{28ff}' => mask(&BRAILLE, c).map(|dots| Glyph::Dots(dots as u8)),
-        '\u{1fb00}'..='\u{1fb3b}' => mask(&SEXTANTS, c).map(|bits| Glyph::Areas(grid(bits, 3))),
-        '\u{1cd00}'..='\u{1cde5}' | '\u{1cea0}'..='\u{1ceaf}' | '\u{1fbe6}' | '\u{1fbe7}' => {
-            mask(&OCTANTS, c).map(|bits| Glyph::Areas(grid(bits, 4)))
+        // Legacy computing blocks: sextants, octants, and quarters that both tables share.
+        '\u{1cd00}'..='\u{1ceff}' | '\u{1fb00}'..='\u{1fbff}' => {
+            let grid_of = |table: &[char], rows| mask(table, c).map(|bits| Glyph::Areas(grid(bits, rows)));
+            grid_of(&SEXTANTS, 3).or_else(|| grid_of(&OCTANTS, 4))
         }
         _ => None,
     }

@@ -165,13 +165,13 @@ impl DotRows {
     }
 }
 
-/// Rectangles of the same height side by side become one.
+/// Rectangles of the same height side by side, or over one another in part, become one.
 fn join(areas: &mut Vec<Area>) {
     areas.sort_by_key(|a| (a.y, a.h, a.x));
     areas.dedup_by(|next, last| {
-        let adjoins = (last.y, last.h, last.x + last.w) == (next.y, next.h, next.x);
+        let adjoins = (last.y, last.h) == (next.y, next.h) && next.x <= last.x + last.w;
         if adjoins {
-            last.w += next.w;
+            last.w = last.w.max(next.x + next.w - last.x);
         }
         adjoins
     });
