@@ -15,6 +15,16 @@ pub enum Proc {
     Gpu(u16),
 }
 
+impl Proc {
+    /// The name used in exports: `cpu`, `gpu0`.
+    pub fn name(self) -> String {
+        match self {
+            Proc::Cpu => "cpu".to_owned(),
+            Proc::Gpu(n) => format!("gpu{n}"),
+        }
+    }
+}
+
 impl fmt::Display for Proc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,8 +1,7 @@
 //! Events in long form: one row a number.
 
 use crate::event::{
-    Body, Count, Event, Notice, Outcome, Pass, Proc, Reading, RunEvent, RunStart, Sample, TraceLevel, UvmEvents,
-    UvmTick,
+    Body, Count, Event, Notice, Outcome, Pass, Reading, RunEvent, RunStart, Sample, TraceLevel, UvmEvents, UvmTick,
 };
 use crate::units::{Nanos, Stamp};
 
@@ -112,20 +111,12 @@ fn counted(at: Stamp, tick: &UvmTick) -> Vec<Row> {
             add(Count::ReadInvalidates, e.read_invalidates, Vec::new());
         }
         for m in &e.migrated {
-            let labels = || vec![("src", proc(m.src)), ("dst", proc(m.dst)), ("cause", m.cause.name().to_owned())];
+            let labels = || vec![("src", m.src.name()), ("dst", m.dst.name()), ("cause", m.cause.name().to_owned())];
             add(Count::MigratedBytes, m.bytes, labels());
             add(Count::Migrations, m.copies, labels());
         }
     }
     rows
-}
-
-/// `cpu`, `gpu0`.
-pub fn proc(proc: Proc) -> String {
-    match proc {
-        Proc::Cpu => "cpu".to_owned(),
-        Proc::Gpu(n) => format!("gpu{n}"),
-    }
 }
 
 fn ran(at: Stamp, run: &RunEvent) -> Vec<Row> {

@@ -4,7 +4,7 @@
 //! no value stands on the track "not available".
 
 use super::ExportError;
-use super::rows::{proc, settings};
+use super::rows::settings;
 use crate::event::{
     Body, Event, Header, Metric, Origin, Pass, Phase, Proc, Reading, RunEvent, RunId, TraceLevel, UvmEvents, UvmTick,
 };
@@ -14,6 +14,11 @@ use crate::units::{Nanos, Stamp};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+
+/// Category of names of processes and tracks, as Chrome has it.
+const META: &str = "__metadata";
+/// Category of everything else but runs.
+const UMTOP: &str = "umtop";
 
 /// The one process of the trace.
 const PID: u32 = 1;
@@ -101,29 +106,31 @@ struct Trace<'a, W> {
 }
 
 impl<W: Write> Trace<'_, W> {
-    fn put(&mut self, event: &Value) -> io::Result<()> {
+    /// Every event has a category: some readers do not do without.
+    fn put(&mut self, category: &str, mut event: Value) -> io::Result<()> {
+        event["cat"] = json!(category);
         let comma = if std::mem::take(&mut self.first) { "" } else { ",\n" };
         write!(self.out, "{comma}{event}")
     }
 
     fn track(&mut self, tid: u32, name: &str) -> io::Result<()> {
         let meta = |what: &str, args: Value| json!({"ph": "M", "pid": PID, "tid": tid, "name": what, "args": args});
-        self.put(&meta("thread_name", json!({"name": name})))?;
-        self.put(&meta("thread_sort_index", json!({"sort_index": tid})))
+        self.put(META, meta("thread_name", json!({"name": name})))?;
+        self.put(META, meta("thread_sort_index", json!({"sort_index": tid})))
     }
 
     fn slice(&mut self, tid: u32, name: &str, from: Stamp, length: Nanos, args: &Value) -> io::Result<()> {
         let (ts, dur) = (micros(from.0), micros(length.0));
-        self.put(&json!({"ph": "X", "pid": PID, "tid": tid, "name": name, "ts": ts, "dur": dur, "args": args}))
+        self.put(UMTOP, json!({"ph": "X", "pid": PID, "tid": tid, "name": name, "ts": ts, "dur": dur, "args": args}))
     }
 
     fn instant(&mut self, tid: u32, name: &str, at: Stamp, args: &Value) -> io::Result<()> {
         let ts = micros(at.0);
-        self.put(&json!({"ph": "i", "s": "t", "pid": PID, "tid": tid, "name": name, "ts": ts, "args": args}))
+        self.put(UMTOP, json!({"ph": "i", "s": "t", "pid": PID, "tid": tid, "name": name, "ts": ts, "args": args}))
     }
 
     fn counter(&mut self, name: &str, at: Stamp, value: f64) -> io::Result<()> {
-        self.put(&json!({"ph": "C", "pid": PID, "name": name, "ts": micros(at.0), "args": {"value": value}}))
+        self.put(UMTOP, json!({"ph": "C", "pid": PID, "name": name, "ts": micros(at.0), "args": {"value": value}}))
     }
 
     fn event(&mut self, event: &Event) -> io::Result<()> {
@@ -153,7 +160,7 @@ impl<W: Write> Trace<'_, W> {
         };
         let gpu = header.gpu.as_ref().map_or("no GPU", |gpu| &gpu.name);
         let name = format!("umtop: {origin}, {gpu}");
-        self.put(&json!({"ph": "M", "pid": PID, "name": "process_name", "args": {"name": name}}))
+        self.put(META, json!({"ph": "M", "pid": PID, "name": "process_name", "args": {"name": name}}))
     }
 
     fn sampled(&mut self, at: Stamp, window: Option<Nanos>, metric: Metric, reading: &Reading) -> io::Result<()> {
@@ -212,7 +219,7 @@ impl<W: Write> Trace<'_, W> {
                 None => {
                     let tid = (TRACKS.len() + 1 + self.tracks.len()) as u32;
                     self.tracks.insert((m.src, m.dst, cause), tid);
-                    self.track(tid, &format!("copies {} to {}, {}", proc(m.src), proc(m.dst), m.cause.name()))?;
+                    self.track(tid, &format!("copies {} to {}, {}", m.src.name(), m.dst.name(), m.cause.name()))?;
                     tid
                 }
             };
@@ -249,9 +256,12 @@ impl<W: Write> Trace<'_, W> {
     /// Runs of a bench are interleaved: async events may overlap, slices of a track may not.
     fn run(&mut self, phase: &str, run: RunId, name: &str, at: Stamp, args: &Value) -> io::Result<()> {
         let (id, ts) = (run.0, micros(at.0));
-        self.put(&json!({
-            "ph": phase, "cat": "run", "id": id, "pid": PID, "tid": PASSES, "name": name, "ts": ts, "args": args,
-        }))
+        self.put(
+            "run",
+            json!({
+                "ph": phase, "id": id, "pid": PID, "tid": PASSES, "name": name, "ts": ts, "args": args,
+            }),
+        )
     }
 
     fn end_runs(&mut self, at: Stamp) -> io::Result<()> {

@@ -41,7 +41,7 @@ impl Snapshot {
             counts,
             migrated: migrated
                 .map(|((src, dst, cause), (bytes, copies))| {
-                    ([src.to_string(), dst.to_string(), cause.name().to_owned()], *bytes, *copies)
+                    ([src.name(), dst.name(), cause.name().to_owned()], *bytes, *copies)
                 })
                 .collect(),
             passes: run.map(|run| run.forgotten + run.passes.len() as u64),

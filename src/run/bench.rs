@@ -12,6 +12,7 @@ use crate::render;
 use crate::report::{self, Predicted, Verdict};
 use crate::session::Session;
 use crate::source::{Batch, Pace, Sink, Work};
+use crate::ui::Mode;
 use crate::workload::{Library, Workload, check_footprint, plan};
 use crossbeam_channel::{Sender, bounded};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -93,9 +94,10 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
     Ok(if measured { ExitCode::SUCCESS } else { ExitCode::from(code) })
 }
 
-/// Writes the report. A bench has no screen, so its pictures are those of a replay that has ended.
+/// Writes the report. A bench has no screen; its pictures are what a dashboard would have shown at its end.
 fn reported(folder: &Path, session: Session, verdicts: &[Verdict]) -> Result<Session, Failure> {
     let mut model = render::pictured();
+    model.setup.mode = Mode::Live;
     model.session = session;
     write_report(folder, &mut model, verdicts)?;
     Ok(model.session)
