@@ -36,7 +36,7 @@ impl Snapshot {
         let migrated = session.uvm.migrated.iter().filter(|_| level == TraceLevel::Full);
         Self {
             about: about(session),
-            run: run.map(|run| labels(run)).unwrap_or_default(),
+            run: run.map(labels).unwrap_or_default(),
             gauges: session.metrics.iter().filter_map(gauge).collect(),
             counts,
             migrated: migrated

@@ -62,7 +62,7 @@ fn face(weight: u32, font: &[u8]) -> String {
 
 /// Units are half pixels.
 fn pixels(units: u32) -> String {
-    if units % 2 == 0 { (units / 2).to_string() } else { format!("{}.5", units / 2) }
+    if units.is_multiple_of(2) { (units / 2).to_string() } else { format!("{}.5", units / 2) }
 }
 
 fn hex(Rgb(r, g, b): Rgb) -> String {
