@@ -73,7 +73,7 @@ pub enum Command {
     /// Export a recording as a table (CSV, JSON lines) or as a trace for Perfetto
     Export(ExportArgs),
     /// Measure workloads without a terminal: interleaved passes, medians with intervals
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
     /// Watch another program's unified memory: a running one, or one started here; alone, list those that use it
     Watch(WatchArgs),
     /// Say what this machine can do, and the reason for each thing that it cannot
@@ -98,6 +98,9 @@ pub struct DeviceArgs {
     /// Allow managed memory above the GPU's free memory
     #[arg(long)]
     pub allow_oversubscription: bool,
+    /// Set a parameter of the simulated driver, such as uvm_perf_prefetch_threshold=75; repeatable
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub sim_param: Vec<String>,
 }
 
 /// The dashboard.
@@ -134,6 +137,9 @@ pub struct Dashboard {
     /// Metrics over HTTP.
     #[command(flatten)]
     pub metrics: MetricsArgs,
+    /// Colours and characters [default: what the terminal can do]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<ThemeChoice>,
 }
 
 /// Playing a recording.
@@ -144,6 +150,24 @@ pub struct ReplayArgs {
     /// Times real time
     #[arg(long, value_name = "X", default_value = "1", value_parser = speed)]
     pub speed: f64,
+    /// Colours and characters [default: what the terminal can do]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<ThemeChoice>,
+}
+
+/// Colours and characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ThemeChoice {
+    /// For a dark background
+    Dark,
+    /// For a light background
+    Light,
+    /// Told apart with the usual kinds of colour blindness
+    ColourBlind,
+    /// No colour
+    Mono,
+    /// ASCII characters only
+    Ascii,
 }
 
 /// Measuring.
@@ -216,6 +240,9 @@ pub struct WatchArgs {
     /// Where the command's output goes [default: a new file in the folder for temporary files]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Colours and characters [default: what the terminal can do]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<ThemeChoice>,
     /// A command to start and to watch
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
     pub command: Vec<OsString>,

@@ -159,7 +159,7 @@ fn the_largest_numbers_that_are_let_in_do_not_overflow() {
     let mut all = lines("sequential-prefetch");
     let tick = "{\"at\":11000000000,\"body\":{\"uvm\":{\"window\":1000,\"level\":\"full\",\"counters\":{\"bytes_htod\":N,\
          \"bytes_dtoh\":N,\"cpu_faults\":N,\"gpu_faults\":N},\"events\":{\"gpu_faults\":[[\"read\",N]],\"batches\":N,\
-         \"batch_latency_ns\":[[1000,N]],\"copy_bytes\":[[1,N]],\"thrashing\":N,\"lost\":[[1,N]],\
+         \"batch_latency_ns\":[[1,N]],\"copy_bytes\":[[1,N]],\"thrashing\":N,\"lost\":[[1,N]],\
          \"migrated\":[{\"src\":\"cpu\",\"dst\":{\"gpu\":0},\"cause\":\"fault\",\"bytes\":N,\"copies\":N}]}}}}";
     let tick = tick.replace('N', &((1u64 << 40) - 1).to_string());
     all.extend((0..2_000).map(|_| tick.clone().into_bytes()));

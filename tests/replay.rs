@@ -58,7 +58,7 @@ fn a_replayed_session_equals_the_live_one() {
     drop(sink);
     let live = fold(events);
     assert_eq!(live.runs.runs.len(), 4);
-    assert!(live.uvm.counters.bytes_htod > 0 && !live.metrics.is_empty());
+    assert!(live.uvm.total.counters.bytes_htod > 0 && !live.metrics.is_empty());
     assert!(replayed(&path) == live, "the replayed session differs from the live one");
 }
 
@@ -71,7 +71,7 @@ fn every_recording_in_assets_reads_to_its_end_and_lost_nothing() {
         let name = path.display();
         assert!(session.header.is_some(), "{name}");
         assert!(session.runs.current().is_some_and(|r| !r.passes.is_empty()), "{name}");
-        assert_eq!(session.uvm.lost_total(), 0, "{name}");
+        assert_eq!(session.uvm.total.lost_total(), 0, "{name}");
         assert!(session.notices.iter().all(|(_, n)| n.source != "recording"), "{name}: {:?}", session.notices);
     }
 }

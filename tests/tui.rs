@@ -27,7 +27,9 @@ fn keys_change_one_thing_at_a_time() {
     let mut terminal = Terminal::umtop(SIM);
     terminal.expect("GB/s");
     terminal.press("p");
-    terminal.expect("Prefetch moved 16 MiB");
+    terminal.until("the effect", || {
+        ["Prefetch moved 16 MiB", "Prefetch removed"].iter().any(|t| terminal.text().contains(t))
+    });
     terminal.press("m");
     terminal.expect("explicit copy from pinned memory");
     terminal.press("3");
@@ -36,6 +38,44 @@ fn keys_change_one_thing_at_a_time() {
     terminal.expect("freeze");
     terminal.press("\u{3}");
     assert_eq!(terminal.restored(), 0);
+}
+
+#[test]
+fn every_screen_shows_something_of_its_own() {
+    let mut terminal = Terminal::umtop(SIM);
+    terminal.expect("Residency");
+    for (key, texts) in [
+        ("\u{1b}OQ", ["Memory map", "Block 1 of 8"]),
+        ("\u{1b}OR", ["Batch latency", "Hottest blocks"]),
+        ("\u{1b}OS", ["Runs", "Comparison"]),
+        ("\u{1b}[15~", ["managed memory only", "sim pagemap"]),
+        ("\u{1b}[17~", ["Insights", "page faults"]),
+    ] {
+        terminal.press(key);
+        for text in texts {
+            terminal.expect(text);
+        }
+    }
+    terminal.press("q");
+    assert_eq!(terminal.restored(), 0);
+}
+
+#[test]
+fn the_link_s_ceiling_is_measured_on_a_key() {
+    let mut terminal = Terminal::umtop(SIM);
+    terminal.expect("GB/s");
+    terminal.press("\u{1b}[15~k");
+    terminal.expect("measured by explicit copies");
+    terminal.press("q");
+    assert_eq!(terminal.restored(), 0);
+}
+
+#[test]
+fn a_dumb_terminal_is_refused_politely() {
+    let umtop = assert_cmd::cargo::cargo_bin("umtop");
+    let terminal = Terminal::run(&format!("TERM=dumb {} {SIM}", umtop.display()), 80, 24);
+    terminal.expect("TERM=dumb has no screen");
+    assert_eq!(terminal.restored(), 4);
 }
 
 #[test]

@@ -89,6 +89,9 @@ pub struct DemoArgs {
     /// Times real time
     #[arg(long, value_name = "X", default_value = "1", value_parser = super::speed)]
     pub speed: f64,
+    /// Colours and characters [default: what the terminal can do]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<super::ThemeChoice>,
 }
 
 /// Kinds of picture.

@@ -13,6 +13,8 @@ pub enum Control {
     Pause(bool),
     /// Change the trace level only (watching another process).
     Trace(TraceLevel),
+    /// Measure after the present pass what the link carries: explicit copies for about a second.
+    ProbeLink,
     /// Play a recording at this many times real time.
     Speed(f64),
     /// Go to another moment of a recording.

@@ -65,6 +65,9 @@ pub struct ProbeInfo {
     pub period: Nanos,
     /// Limits and remarks; empty if none.
     pub note: String,
+    /// What a poll costs, as measured; empty if that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cost: String,
 }
 
 /// The first event of a session and the first line of a recording.

@@ -32,6 +32,10 @@ pub enum Metric {
     OwnCpu,
     /// umtop's own resident memory.
     OwnMemory,
+    /// Measured ceiling of the link, host to device: explicit copies of pinned memory and nothing else.
+    LinkHtoD,
+    /// Measured ceiling of the link, device to host.
+    LinkDtoH,
 }
 
 /// The unit of a metric's value.
@@ -105,7 +109,7 @@ const fn row(
 use MetricKind::{Gauge, Rate};
 
 /// Every metric, in the order of [`Metric`].
-pub const CATALOGUE: [MetricInfo; 13] = [
+pub const CATALOGUE: [MetricInfo; 15] = [
     row(
         Metric::PcieHtoD,
         "pcie_htod_bytes_per_second",
@@ -174,6 +178,22 @@ pub const CATALOGUE: [MetricInfo; 13] = [
         Gauge,
         "sysinfo",
         "umtop's own resident memory, workload included",
+    ),
+    row(
+        Metric::LinkHtoD,
+        "link_ceiling_htod_bytes_per_second",
+        Unit::BytesPerSecond,
+        Rate,
+        "explicit copies",
+        "what the link carries host to device when explicit copies of pinned memory have it to themselves, payload only",
+    ),
+    row(
+        Metric::LinkDtoH,
+        "link_ceiling_dtoh_bytes_per_second",
+        Unit::BytesPerSecond,
+        Rate,
+        "explicit copies",
+        "what the link carries device to host when explicit copies of pinned memory have it to themselves, payload only",
     ),
 ];
 

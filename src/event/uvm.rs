@@ -148,6 +148,27 @@ pub struct BlockActivity {
     /// Thrashing, throttling and remote-map events.
     #[serde(default, skip_serializing_if = "zero")]
     pub thrash: u32,
+    /// Remote mappings made, also counted in `thrash`. Recordings of before this was told have 0 in this and in all below.
+    #[serde(default, skip_serializing_if = "zero")]
+    pub remote_maps: u32,
+    /// Pages migrated because of a fault (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub by_fault: u32,
+    /// Pages migrated by the driver's own prefetcher (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub by_prefetch: u32,
+    /// Pages migrated because the program asked (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub by_user: u32,
+    /// Pages migrated to make room (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub by_eviction: u32,
+    /// Pages that came to live on both sides (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub duplicated: u32,
+    /// Pages whose other copies went because one side wrote (level full).
+    #[serde(default, skip_serializing_if = "zero")]
+    pub invalidated: u32,
 }
 
 /// CPU faults of one instruction in one thread of a watched process within a window.

@@ -47,6 +47,7 @@ impl Probe for HostProbe {
             method: "sysinfo (/proc)".to_owned(),
             period: PERIOD,
             note: "umtop's own figures include the workload that it runs".to_owned(),
+            cost: String::new(),
         }
     }
 

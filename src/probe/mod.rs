@@ -3,6 +3,7 @@
 pub mod counter;
 pub mod host;
 pub mod nvml;
+pub mod pagemap;
 pub mod process;
 mod sampler;
 pub mod symbols;

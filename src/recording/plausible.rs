@@ -86,7 +86,7 @@ fn largest_event(e: &UvmEvents) -> u64 {
         sum(&mut e.gpu_faults.iter().map(|(_, n)| *n)),
         sum(&mut e.batch_faults.iter().map(|(value, n)| value.saturating_mul(*n))),
         sum(&mut e.batch_faults.iter().map(|(_, n)| *n)),
-        // A latency is a time: it is summed by nobody, but counted.
+        sum(&mut e.batch_latency_ns.iter().map(|(value, n)| value.saturating_mul(*n))),
         sum(&mut e.batch_latency_ns.iter().map(|(_, n)| *n)),
         sum(&mut e.copy_bytes.iter().map(|(value, n)| value.saturating_mul(*n))),
         sum(&mut e.copy_bytes.iter().map(|(_, n)| *n)),

@@ -41,7 +41,7 @@ pub fn session_report(session: &Session, verdicts: &[Verdict], pictures: &[(Stri
         line("host", &format!("{}, {} cores, {}", header.host.cpu, header.host.cores, header.host.memory));
         line("kernel", &header.host.kernel);
         line("umtop", &header.umtop);
-        line("driver events lost", &session.uvm.lost_total().to_string());
+        line("driver events lost", &session.uvm.total.lost_total().to_string());
         text.push('\n');
     }
     text.push_str(&markdown(session, verdicts));

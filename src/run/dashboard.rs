@@ -6,13 +6,13 @@ use super::metrics::Published;
 use super::open::{Opened, open};
 use super::settings::first;
 use super::{Failure, ended_by, print};
-use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArgs};
+use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArgs, ThemeChoice};
 use crate::event::{Can, Caps, Control, Event, Origin, Settings, TraceLevel};
 use crate::probe::Probe;
 use crate::probe::host::HostProbe;
 use crate::recording::Stored;
 use crate::source::{Pace, Replay, Sink, Work};
-use crate::ui::{Desk, Entry, ExitReason, Guard, Mode, Setup, Theme, run};
+use crate::ui::{Depth, Desk, Entry, ExitReason, Glyphs, Guard, Mode, Palette, Setup, Theme, run};
 use crate::units::Bytes;
 use crate::workload::{Choice, Library, Workload, check_footprint, plan, vram_room};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -56,7 +56,7 @@ pub(super) fn live(mut args: Dashboard) -> Result<ExitCode, Failure> {
         oversubscription: args.device.allow_oversubscription,
         speed: 1.0,
         recording: args.record.is_some(),
-        theme: theme(),
+        theme: theme(args.theme),
     };
     // What oversubscribes the card waits until the user has confirmed it on the screen.
     let work = if setup.oversubscribes(&settings) { Work::OnRequest(settings) } else { Work::Interactive(settings) };
@@ -72,16 +72,16 @@ pub(super) fn live(mut args: Dashboard) -> Result<ExitCode, Failure> {
 }
 
 pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    play(&Stored::file(&args.file), args.speed)
+    play(&Stored::file(&args.file), args.speed, args.theme)
 }
 
 /// Plays a recording in the dashboard.
-pub(super) fn play(stored: &Stored, speed: f64) -> Result<ExitCode, Failure> {
+pub(super) fn play(stored: &Stored, speed: f64, wanted: Option<ThemeChoice>) -> Result<ExitCode, Failure> {
     let replay = Replay::open(stored).map_err(Failure::failed)?;
     require_terminal()?;
     let (sink, events) = Sink::new(QUEUE);
     let (control, wishes) = unbounded();
-    let setup = Setup::replay(speed, theme());
+    let setup = Setup::replay(speed, theme(wanted));
     let desk = desk(None)?;
     let guard = take_terminal()?;
     let worker = worker(move || replay.browse(&sink, Pace::at_speed(speed, wishes)))?;
@@ -195,13 +195,31 @@ fn startable(library: &Library, settings: &Settings, opened: &Opened, allow: boo
     check_footprint(settings.size, settings.memory, free, allow).map_err(|e| usage(e.to_string()))
 }
 
-pub(super) fn theme() -> Theme {
-    Theme::detect(|name| std::env::var(name).ok())
+/// What was asked for, else what the environment says.
+pub(super) fn theme(wanted: Option<ThemeChoice>) -> Theme {
+    let found = Theme::detect(variable);
+    let palette = |palette| Theme { palette, ..found };
+    match wanted {
+        None => found,
+        Some(ThemeChoice::Dark) => palette(Palette::Dark),
+        Some(ThemeChoice::Light) => palette(Palette::Light),
+        Some(ThemeChoice::ColourBlind) => palette(Palette::ColourBlind),
+        Some(ThemeChoice::Mono) => Theme { depth: Depth::Mono, ..found },
+        Some(ThemeChoice::Ascii) => Theme { glyphs: Glyphs::Ascii, ..found },
+    }
+}
+
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Said before the device is opened, which takes a moment.
 pub(super) fn require_terminal() -> Result<(), Failure> {
     use std::io::IsTerminal;
+    if variable("TERM").is_some_and(|term| term == "dumb") {
+        let line = "TERM=dumb has no screen to draw on; use 'umtop bench', or set TERM to what the terminal is";
+        return Err(Failure::new(EXIT_NO_TERMINAL, line));
+    }
     if std::io::stdout().is_terminal() && std::io::stdin().is_terminal() {
         return Ok(());
     }

@@ -51,7 +51,7 @@ pub(super) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
     };
     let names = || DEMOS.iter().map(|demo| demo.name).collect::<Vec<_>>().join(", ");
     match DEMOS.iter().find(|demo| demo.name == *name) {
-        Some(demo) => play(&demo.stored(), args.speed),
+        Some(demo) => play(&demo.stored(), args.speed, args.theme),
         None => Err(Failure::new(EXIT_USAGE, format!("unknown demo '{name}': choose one of {}", names()))),
     }
 }

@@ -3,14 +3,17 @@
 use crate::device::Device;
 use crate::event::{Caps, GpuInfo, Header, Origin, ProbeInfo};
 use crate::probe::{host, uvm};
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-/// Puts together what is known at the start.
-pub(super) fn header(origin: Origin, gpu: GpuInfo, device: &dyn Device, probes: Vec<ProbeInfo>) -> Header {
-    let uvm_params = match origin {
-        Origin::Measured => uvm::module_parameters(),
-        Origin::Simulated { .. } => Default::default(),
-    };
+/// Puts together what is known at the start; `uvm_params` are the driver's parameters by name.
+pub(super) fn header(
+    origin: Origin,
+    gpu: GpuInfo,
+    device: &dyn Device,
+    uvm_params: BTreeMap<String, String>,
+    probes: Vec<ProbeInfo>,
+) -> Header {
     Header {
         umtop: env!("CARGO_PKG_VERSION").to_owned(),
         started: wall_clock(),

@@ -51,7 +51,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Demo(args)) => demo::demo(&args),
         Some(Command::Render(args)) => render::render(&args),
         Some(Command::Export(args)) => export::export(&args),
-        Some(Command::Bench(args)) => bench::bench(args),
+        Some(Command::Bench(args)) => bench::bench(*args),
         Some(Command::Watch(args)) => watch::watch(args),
         Some(Command::Doctor { json }) => doctor::doctor(json),
         Some(Command::Workloads(args)) => workloads::workloads(&args),

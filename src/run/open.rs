@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::device::cuda::{CudaDevice, GpuChoice};
 use crate::device::{Device, DeviceError, MemoryFree};
 use crate::event::{Body, Can, Event, Header, Level, Notice, Origin, TraceLevel};
-use crate::probe::{Probe, Sampler, Tracer, host, nvml, uvm};
+use crate::probe::{Probe, Sampler, Tracer, host, nvml, pagemap, uvm};
 use crate::sim::{self, Simulation};
 use crate::source::{Live, Sink};
 use crate::units::Stamp;
@@ -28,6 +28,7 @@ pub(super) struct Opened {
 pub(super) struct Samplers {
     _nvml: Option<nvml::NvmlProbe>,
     _host: Option<Sampler>,
+    _pagemap: Option<pagemap::PagemapProbe>,
 }
 
 /// Opens what the flags say. Probes start to send to the sink, which holds their events back until the header.
@@ -38,14 +39,22 @@ pub(super) fn open(args: &DeviceArgs, library: Library, sink: &Sink) -> Result<O
     };
     let allow = args.allow_oversubscription;
     if let DeviceChoice::Sim(profile) = &args.device {
-        return simulator(profile, "chosen with --device sim", library, allow);
+        // What was set by hand comes first, so that a narrow picture says it too.
+        let set = args.sim_param.iter().map(|text| format!("{text}, ")).collect::<String>();
+        return simulator(profile, &args.sim_param, &format!("{set}chosen with --device sim"), library, allow);
+    }
+    // A parameter that would silently have no effect is a mistake.
+    if !args.sim_param.is_empty() {
+        let line =
+            "--sim-param is for the simulated driver: add --device sim, or set the parameter of the nvidia-uvm module";
+        return Err(Failure::new(EXIT_USAGE, line));
     }
     // Who names a GPU wants that GPU, not a simulation of another.
     let required = args.device == DeviceChoice::Cuda || args.gpu.is_some();
     match gpu(&choice, library.clone(), allow, sink) {
         Ok(opened) => Ok(opened),
         Err(error) if required => Err(Failure::new(EXIT_NO_DEVICE, error)),
-        Err(error) => simulator(DEFAULT_PROFILE, &error.to_string(), library, allow),
+        Err(error) => simulator(DEFAULT_PROFILE, &[], &error.to_string(), library, allow),
     }
 }
 
@@ -55,7 +64,8 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
     let mut gpu = device.gpu_info();
     let free = device.memory().ok();
     let mut probes = Vec::new();
-    let tracer = match uvm::attach(clock, TraceLevel::Off, sink.emitter()) {
+    let ranges = pagemap::Ranges::default();
+    let tracer = match uvm::attach(clock, TraceLevel::Off, ranges.tap(sink.emitter())) {
         Ok(tracer) => {
             tracer.name_gpus(device.gpu_uuids());
             device.set_trace(Can::Yes);
@@ -82,14 +92,32 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
     let host = host::HostProbe::new();
     probes.push(host.info());
     let host = Sampler::start("umtop-host", host, clock, sink.emitter()).ok();
-    let header = header(Origin::Measured, gpu, &device, probes);
+    let pages = match pagemap::PagemapProbe::start(ranges.clone(), clock, sink.emitter()) {
+        Ok(probe) => {
+            probes.push(pagemap::info());
+            Some(probe)
+        }
+        Err(error) => {
+            warn(sink, "pagemap", format!("/proc/self/pagemap cannot be read: {error}"));
+            None
+        }
+    };
+    let header = header(Origin::Measured, gpu, &device, uvm::module_parameters(), probes);
     let library = fitted(library, free.as_ref());
-    let live = Live { device: Box::new(device), tracer, stepped: Vec::new(), library, allow_oversubscription: allow };
-    Ok(Opened { live, header, free, samplers: Samplers { _nvml: nvml, _host: host } })
+    let told: Box<dyn FnMut(&Body) + Send> = Box::new(move |body| ranges.note(body));
+    let live = Live {
+        device: Box::new(device),
+        tracer,
+        stepped: Vec::new(),
+        told: Some(told),
+        library,
+        allow_oversubscription: allow,
+    };
+    Ok(Opened { live, header, free, samplers: Samplers { _nvml: nvml, _host: host, _pagemap: pages } })
 }
 
-fn simulator(profile: &str, reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
-    let mut simulation = sim::open(profile).map_err(|e| Failure::new(EXIT_USAGE, e))?;
+fn simulator(profile: &str, params: &[String], reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
+    let mut simulation = sim::open_with(profile, params).map_err(|e| Failure::new(EXIT_USAGE, e))?;
     let free = simulation.device.memory().ok();
     let (mut live, header) = simulated(simulation, reason, fitted(library, free.as_ref()));
     live.allow_oversubscription = allow;
@@ -100,11 +128,12 @@ fn simulator(profile: &str, reason: &str, library: Library, allow: bool) -> Resu
 pub fn simulated(simulation: Simulation, reason: &str, library: Library) -> (Live, Header) {
     let probes = simulation.probes.iter().map(|p| p.info()).collect();
     let origin = Origin::Simulated { profile: simulation.profile_name, reason: reason.to_owned() };
-    let header = header(origin, simulation.gpu, &simulation.device, probes);
+    let header = header(origin, simulation.gpu, &simulation.device, simulation.params, probes);
     let live = Live {
         device: Box::new(simulation.device),
         tracer: Some(Box::new(simulation.tracer)),
         stepped: simulation.probes,
+        told: None,
         library,
         allow_oversubscription: false,
     };

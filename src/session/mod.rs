@@ -2,16 +2,28 @@
 //!
 //! `apply` is the only way in, so the session that a recording folds to equals the live one.
 
+mod compare;
+mod facts;
+mod insight;
+mod link;
+mod residency;
 mod runs;
 mod series;
 mod story;
+mod tally;
 mod uvm;
 mod watch;
 
-pub use runs::{MAX_PASSES, MAX_RUNS, Marker, Run, Runs, difference, phase_ns};
+pub use compare::{Comparison, Measure, comparable, compare};
+pub use facts::{CounterMeans, EventMeans, Facts, Migration};
+pub use insight::{Insight, Rule, insights};
+pub use link::{LinkCeiling, link_ceiling};
+pub use residency::{Block, BlockAt, Evidence, Place, RangeMap, Residency, Totals};
+pub use runs::{MAX_PASSES, MAX_RUNS, Marker, Run, Runs, difference, differences, phase_ns};
 pub use series::{Point, Reading, Series};
 pub use story::story;
-pub use uvm::{CAUSES, Distribution, EventPoint, UvmHistory, UvmPoint};
+pub use tally::{Distribution, Tally};
+pub use uvm::{CAUSES, EventPoint, UvmHistory, UvmPoint};
 pub use watch::{AtLevel, Site, WatchState, site_name};
 
 use crate::event::{self, Body, Event, Header, Mapped, Metric, Notice, Range, RunEvent, Sample, Why};
@@ -61,6 +73,8 @@ pub struct Session {
     pub ranges: Vec<Range>,
     /// Newest page-table presence by range.
     pub mapped: BTreeMap<u64, Mapped>,
+    /// Where the pages of managed ranges live.
+    pub residency: Residency,
     /// The process that is watched, if one is.
     pub watch: WatchState,
     /// Notices, oldest first.
@@ -72,19 +86,30 @@ impl Session {
     pub fn apply(&mut self, event: &Event) {
         self.now = self.now.max(event.at);
         match &event.body {
-            Body::Header(header) => self.header = Some((**header).clone()),
+            Body::Header(header) => {
+                self.residency.coherent(header.caps.host_page_tables.yes());
+                self.header = Some((**header).clone());
+            }
             Body::Sample(sample) => self.sample(event.at, sample),
             Body::Uvm(tick) => {
                 self.uvm.apply(event.at, tick);
+                self.residency.tick(event.at, tick);
                 self.watch.tick(tick);
             }
-            Body::Mapped(mapped) => {
+            // A probe may have looked just before the range went.
+            Body::Mapped(mapped) if self.ranges.iter().any(|range| range.address == mapped.address) => {
+                self.residency.mapped(event.at, mapped);
                 self.mapped.insert(mapped.address, mapped.clone());
             }
-            Body::Allocated(range) => self.ranges.push(range.clone()),
+            Body::Mapped(_) => {}
+            Body::Allocated(range) => {
+                self.residency.allocated(range, self.watch.subject.is_none());
+                self.ranges.push(range.clone());
+            }
             Body::Freed { address } => {
                 self.ranges.retain(|r| r.address != *address);
                 self.mapped.remove(address);
+                self.residency.freed(*address);
             }
             Body::Run(run) => self.run(event.at, run),
             Body::Notice(notice) => self.notice(event.at, notice.clone()),
@@ -123,6 +148,23 @@ impl Session {
             self.notice(at, notice);
         }
         self.runs.apply(at, run);
+        match run {
+            RunEvent::Started(start) => {
+                self.uvm.run_began();
+                self.residency.started(&start.settings);
+            }
+            RunEvent::PassBegan { index, .. } => {
+                if let Some(run) = self.runs.current() {
+                    self.residency.pass_began(run.start.trace, run.start.settings.prefetch, *index == 0);
+                }
+            }
+            RunEvent::PassEnded(pass) => {
+                if let Some(run) = self.runs.find(pass.run) {
+                    self.residency.pass_ended(at, run, pass);
+                }
+            }
+            RunEvent::Paused(_) | RunEvent::Ended { .. } => {}
+        }
     }
 
     fn notice(&mut self, at: Stamp, notice: Notice) {

@@ -94,7 +94,7 @@ impl Runs {
             RunEvent::Paused(paused) => self.paused = *paused,
             RunEvent::Ended { run, outcome } => {
                 self.under_way = None;
-                if let Some(run) = self.find(*run) {
+                if let Some(run) = self.find_mut(*run) {
                     run.outcome = Some(outcome.clone());
                 }
             }
@@ -103,8 +103,7 @@ impl Runs {
 
     /// The run that started last or had the last pass.
     pub fn current(&self) -> Option<&Run> {
-        let id = self.current?;
-        self.runs.iter().rev().find(|r| r.start.run == id)
+        self.find(self.current?)
     }
 
     /// The newest pass of the current run.
@@ -129,7 +128,7 @@ impl Runs {
     fn end_pass(&mut self, at: Stamp, pass: &Pass) {
         self.under_way = None;
         self.current = Some(pass.run);
-        let Some(run) = self.find(pass.run) else { return };
+        let Some(run) = self.find_mut(pass.run) else { return };
         if run.passes.len() == MAX_PASSES {
             run.passes.pop_front();
             run.forgotten += 1;
@@ -137,34 +136,48 @@ impl Runs {
         run.passes.push_back((at, pass.clone()));
     }
 
-    fn find(&mut self, id: RunId) -> Option<&mut Run> {
+    /// A run by its number.
+    pub fn find(&self, id: RunId) -> Option<&Run> {
+        self.runs.iter().rev().find(|r| r.start.run == id)
+    }
+
+    fn find_mut(&mut self, id: RunId) -> Option<&mut Run> {
         self.runs.iter_mut().rev().find(|r| r.start.run == id)
     }
 }
 
 /// What differs between two runs' settings, in words.
 pub fn difference(before: &RunStart, after: &RunStart) -> String {
+    let parts = changes(before, after).into_iter().map(|(name, _, now)| match name {
+        "workload" => now,
+        _ => format!("{name} {now}"),
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// What differs between two runs' settings, each as `name: before → after`.
+pub fn differences(before: &RunStart, after: &RunStart) -> Vec<String> {
+    changes(before, after).into_iter().map(|(name, was, now)| format!("{name}: {was} → {now}")).collect()
+}
+
+fn changes(before: &RunStart, after: &RunStart) -> Vec<(&'static str, String, String)> {
     let (a, b) = (&before.settings, &after.settings);
-    let mut parts = Vec::new();
-    if a.workload != b.workload {
-        parts.push(b.workload.clone());
-    }
-    if a.memory != b.memory {
-        parts.push(format!("memory {}", b.memory));
-    }
-    if a.size != b.size {
-        parts.push(format!("size {}", b.size));
-    }
-    if a.prefetch != b.prefetch {
-        parts.push(format!("prefetch {}", if b.prefetch { "on" } else { "off" }));
-    }
-    if a.advice != b.advice {
-        parts.push(format!("advice {}", b.advice));
-    }
-    if before.trace != after.trace {
-        parts.push(format!("trace {}", after.trace));
-    }
-    parts.join(", ")
+    let on = |prefetch: bool| if prefetch { "on" } else { "off" }.to_owned();
+    let all = [
+        ("workload", a.workload.clone(), b.workload.clone()),
+        ("memory", a.memory.to_string(), b.memory.to_string()),
+        ("size", a.size.to_string(), b.size.to_string()),
+        ("prefetch", on(a.prefetch), on(b.prefetch)),
+        ("advice", a.advice.to_string(), b.advice.to_string()),
+        ("trace", before.trace.to_string(), after.trace.to_string()),
+        ("shape", shape(before), shape(after)),
+    ];
+    all.into_iter().filter(|(_, was, now)| was != now).collect()
+}
+
+fn shape(start: &RunStart) -> String {
+    let shape = &start.settings.shape;
+    if shape.is_plain() { "as in the file".to_owned() } else { shape.to_string().trim().to_owned() }
 }
 
 /// Host time of a phase in a pass, if it took place.

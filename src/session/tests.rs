@@ -5,11 +5,11 @@ use crate::event::{
 };
 use crate::units::Bytes;
 
-fn at(ms: u64) -> Stamp {
+pub(super) fn at(ms: u64) -> Stamp {
     Stamp(ms * 1_000_000)
 }
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings {
         workload: "sequential".into(),
         memory: MemoryKind::Managed,
@@ -21,7 +21,7 @@ fn settings() -> Settings {
     }
 }
 
-fn start(run: u32, settings: Settings) -> RunStart {
+pub(super) fn start(run: u32, settings: Settings) -> RunStart {
     let trace = settings.trace;
     let moved = Moved { htod: settings.size, dtoh: settings.size };
     RunStart {
@@ -34,7 +34,7 @@ fn start(run: u32, settings: Settings) -> RunStart {
     }
 }
 
-fn pass(run: u32, index: u32, ms: u64) -> Pass {
+pub(super) fn pass(run: u32, index: u32, ms: u64) -> Pass {
     let host = Nanos::millis(ms);
     let kernel = PhaseTime { phase: Phase::Kernel, host, gpu: Some(host), turns: 1, turn_p50: host, turn_max: host };
     let counters = Counters { bytes_htod: 256 << 20, bytes_dtoh: 256 << 20, cpu_faults: 768, gpu_faults: 15_400 };
@@ -42,7 +42,7 @@ fn pass(run: u32, index: u32, ms: u64) -> Pass {
     Pass { run: RunId(run), index, warmup: index == 0, phases: vec![kernel], timed: host, uvm, check: None }
 }
 
-fn fold(events: Vec<(u64, Body)>) -> Session {
+pub(super) fn fold(events: Vec<(u64, Body)>) -> Session {
     let mut session = Session::default();
     for (ms, body) in events {
         session.apply(&Event { at: at(ms), body });
@@ -122,10 +122,10 @@ fn the_driver_counts_add_up_and_loss_is_kept_by_type() {
         }))
     };
     let session = fold(vec![(10, tick(0)), (20, tick(7))]);
-    let uvm = &session.uvm;
-    assert_eq!((uvm.counters.bytes_htod, uvm.batches, uvm.lost_total()), (131_072, 4, 7));
-    assert_eq!(uvm.migrated[&(Proc::Cpu, Proc::Gpu(0), Cause::Fault)], (131_072, 4));
-    assert_eq!(uvm.batch_latency_ns.quantile(0.5), Some(70_000));
+    let (uvm, total) = (&session.uvm, &session.uvm.total);
+    assert_eq!((total.counters.bytes_htod, total.batches, total.lost_total()), (131_072, 4, 7));
+    assert_eq!(total.migrated[&(Proc::Cpu, Proc::Gpu(0), Cause::Fault)], (131_072, 4));
+    assert_eq!(total.batch_latency_ns.quantile(0.5), Some(70_000));
     let rate = uvm.points.means(at(0), at(20), 1, |p| p.per_second(p.counters?.bytes_htod))[0].unwrap();
     assert!((rate - 131_072.0 / 0.02).abs() < 1.0, "{rate}");
 }

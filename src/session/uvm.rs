@@ -1,9 +1,10 @@
-//! The fold of the driver's windows: history, totals, distributions, losses.
+//! The fold of the driver's windows: their history, and their sums.
 
 use super::series::{Point, Series};
-use crate::event::{Cause, Counters, Migrated, Proc, TraceLevel, UvmEvents, UvmTick};
+use super::tally::{Tally, add_counters, quantile_of};
+use crate::event::{Cause, Counters, Migrated, TraceLevel, UvmEvents, UvmTick};
 use crate::units::{Nanos, Stamp};
-use std::collections::BTreeMap;
+use std::ops::Deref;
 
 /// One window of the history.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,111 +86,39 @@ impl Point for UvmPoint {
     }
 }
 
-/// Counts of exact values, ascending.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Distribution(BTreeMap<u64, u64>);
-
-impl Distribution {
-    /// Adds `(value, count)` pairs.
-    pub fn add(&mut self, pairs: &[(u64, u64)]) {
-        for (value, count) in pairs {
-            *self.0.entry(*value).or_default() += count;
-        }
-    }
-
-    /// How many values.
-    pub fn count(&self) -> u64 {
-        self.0.values().sum()
-    }
-
-    /// The least value at or below which a share `q` of all lies; `None` of nothing.
-    pub fn quantile(&self, q: f64) -> Option<u64> {
-        quantile_of(self.0.iter().map(|(v, c)| (*v, *c)), self.count(), q)
-    }
-
-    /// Pairs, ascending.
-    pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.0.iter().map(|(v, c)| (*v, *c))
-    }
-}
-
-fn quantile_of(pairs: impl Iterator<Item = (u64, u64)>, total: u64, q: f64) -> Option<u64> {
-    let rank = ((q.clamp(0.0, 1.0) * total as f64).ceil() as u64).max(1);
-    let mut below = 0;
-    pairs.into_iter().find_map(|(value, count)| {
-        below += count;
-        (below >= rank).then_some(value)
-    })
-}
-
 /// Everything the driver told.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UvmHistory {
     /// Windows over time.
     pub points: Series<UvmPoint>,
-    /// Counter totals of the session.
-    pub counters: Counters,
-    /// Raw GPU faults of the session.
-    pub gpu_faults_raw: u64,
-    /// Batches of the session.
-    pub batches: u64,
-    /// Thrashing detections of the session.
-    pub thrashing: u64,
-    /// Throttling periods of the session.
-    pub throttled: u64,
-    /// Remote mappings of the session.
-    pub remote_maps: u64,
-    /// Migrated bytes and copies by direction and cause.
-    pub migrated: BTreeMap<(Proc, Proc, Cause), (u64, u64)>,
-    /// Raw faults per batch.
-    pub batch_faults: Distribution,
-    /// Batch latency, ns.
-    pub batch_latency_ns: Distribution,
-    /// Bytes per copy.
-    pub copy_bytes: Distribution,
-    /// Lost events by type number.
-    pub lost: BTreeMap<u8, u64>,
-    /// Entries that made no sense.
-    pub malformed: u64,
+    /// Sums of the session.
+    pub total: Tally,
+    /// Sums since the present run began. The window in which it began is counted to it whole.
+    pub run: Tally,
+}
+
+/// The session's sums are what most readers want: `history.batches`.
+impl Deref for UvmHistory {
+    type Target = Tally;
+
+    fn deref(&self) -> &Tally {
+        &self.total
+    }
 }
 
 impl UvmHistory {
     /// Takes in one window.
     pub fn apply(&mut self, at: Stamp, tick: &UvmTick) {
-        if let Some(counters) = &tick.counters {
-            add_counters(&mut self.counters, counters);
-        }
-        let events = tick.events.as_deref().map(|e| {
-            self.add_events(e);
-            event_point(e, tick.level)
-        });
+        self.total.add(tick);
+        self.run.add(tick);
+        let events = tick.events.as_deref().map(|e| event_point(e, tick.level));
         let events = events.or_else(|| (tick.level >= TraceLevel::Faults).then(|| empty_point(tick.level)));
         self.points.push(UvmPoint { at, window: tick.window, level: tick.level, counters: tick.counters, events });
     }
 
-    fn add_events(&mut self, e: &UvmEvents) {
-        self.gpu_faults_raw += raw(e);
-        self.batches += e.batches;
-        self.thrashing += e.thrashing;
-        self.throttled += e.throttled;
-        self.remote_maps += remote(e);
-        self.malformed += e.malformed;
-        for m in &e.migrated {
-            let sum = self.migrated.entry((m.src, m.dst, m.cause)).or_default();
-            sum.0 += m.bytes;
-            sum.1 += m.copies;
-        }
-        self.batch_faults.add(&e.batch_faults);
-        self.batch_latency_ns.add(&e.batch_latency_ns);
-        self.copy_bytes.add(&e.copy_bytes);
-        for (kind, n) in &e.lost {
-            *self.lost.entry(*kind).or_default() += n;
-        }
-    }
-
-    /// Events lost in all.
-    pub fn lost_total(&self) -> u64 {
-        self.lost.values().sum()
+    /// A run begins.
+    pub fn run_began(&mut self) {
+        self.run = Tally::default();
     }
 }
 
@@ -221,11 +150,4 @@ fn event_point(e: &UvmEvents, level: TraceLevel) -> EventPoint {
 
 fn by_cause(migrated: &[Migrated]) -> [u64; 6] {
     CAUSES.map(|cause| migrated.iter().filter(|m| m.cause == cause).map(|m| m.bytes).sum())
-}
-
-fn add_counters(sum: &mut Counters, more: &Counters) {
-    sum.bytes_htod += more.bytes_htod;
-    sum.bytes_dtoh += more.bytes_dtoh;
-    sum.cpu_faults += more.cpu_faults;
-    sum.gpu_faults += more.gpu_faults;
 }

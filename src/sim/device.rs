@@ -1,5 +1,6 @@
 //! The simulated machine as a device to command.
 
+use super::side::Side;
 use super::world::World;
 use crate::device::{Buffer, Device, DeviceError, Lane, MemoryFree, Part, Recovery, Span, Touch, Touched, Transfer};
 use crate::event::{Advice, Can, Caps, MemoryKind, Proc};
@@ -29,6 +30,7 @@ pub struct SimDevice {
 
 impl SimDevice {
     pub(super) fn new(world: Shared) -> Self {
+        let gpus = u32::from(world.lock().topology.gpus);
         let no = |why: &str| Can::No(why.to_owned());
         let caps = Caps {
             managed: Can::Yes,
@@ -39,7 +41,7 @@ impl SimDevice {
             host_page_tables: no("the simulated GPU is behind PCIe and has its own page tables"),
             zero_copy: Can::Yes,
             trace: Can::Yes,
-            gpus: 1,
+            gpus,
         };
         Self { world, caps }
     }
@@ -77,7 +79,7 @@ impl Device for SimDevice {
         if buffer.kind != MemoryKind::Managed {
             return Err(DeviceError::Misuse(format!("advice is for managed memory, not for {}", buffer.kind)));
         }
-        world.advise(buffer.id, advice, set);
+        world.advise(buffer.id, advice, set, Side::GPU);
         Ok(())
     }
 

@@ -1,16 +1,17 @@
 //! A kernel that meets managed memory: faults in batches, each served and replayed.
 
-use super::order::Order;
-use super::profile::Arrival;
-use super::rng::Rng;
+use super::buffer::{Batch, FaultBuffer};
+use super::front::{Arrivals, Front};
+use super::lanes::Lanes;
 use super::service::GPU_CLOCK;
 use super::side::Side;
 use super::windows::Load;
-use super::world::{BlockId, World};
+use super::world::{BlockId, Managed, World};
 use crate::device::Access;
 use crate::event::AccessType;
 use crate::probe::uvm::Record;
 use crate::units::{BLOCK, PAGE};
+use std::collections::HashSet;
 
 const PER_BLOCK: u32 = (BLOCK / PAGE) as u32;
 
@@ -19,144 +20,148 @@ const STUCK: u32 = 10_000;
 
 const BUSY: Load = Load { htod: 0, dtoh: 0, busy: true };
 
-/// The pages on which running threads wait.
-struct Front<'a> {
-    order: &'a Order,
-    next: usize,
-    waiting: Vec<u32>,
-}
-
-impl Front<'_> {
-    /// The pages that fault in the next batch, ascending; `ready` says which need not.
-    fn batch(&mut self, rng: &mut Rng, ready: impl Fn(u32) -> bool) -> Vec<u32> {
-        let Arrival { picks, pages, .. } = self.order.arrival;
-        let mut faulted = Vec::new();
-        let mut places = 0;
-        while places < picks {
-            self.refill(&ready);
-            if self.waiting.is_empty() {
-                break;
-            }
-            let few = self.waiting.len() <= picks;
-            let at = if few { places } else { rng.below(self.waiting.len() as u64) as usize };
-            let Some(&page) = self.waiting.get(at) else { break };
-            if ready(page) {
-                self.waiting.swap_remove(at);
-                continue;
-            }
-            places += 1;
-            faulted.push(page);
-            // Half of the places fault on one page, as half of a real sweep's copies are single pages.
-            if pages > 1 && rng.below(2) == 0 {
-                let end = self.order.pages[self.next - 1];
-                let length = 2 + rng.below(u64::from(pages) - 1) as u32;
-                let neighbours = page + 1..(page + length).min(end + 1);
-                faulted.extend(neighbours.filter(|&p| !ready(p)));
-            }
-        }
-        faulted.sort_unstable();
-        faulted.dedup();
-        faulted
-    }
-
-    fn refill(&mut self, ready: impl Fn(u32) -> bool) {
-        while self.waiting.len() < self.order.window
-            && let Some(&page) = self.order.pages.get(self.next)
-        {
-            self.next += 1;
-            if !ready(page) {
-                self.waiting.push(page);
-            }
-        }
-    }
-
-    /// Lets threads go on whose page has come.
-    fn advance(&mut self, ready: impl Fn(u32) -> bool) {
-        self.waiting.retain(|&page| !ready(page));
-    }
+/// A kernel over a managed range.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    /// On which GPU.
+    pub on: Side,
+    /// Over which range.
+    pub range: u32,
+    /// What it does with each element.
+    pub access: Access,
 }
 
 fn place(range: u32, page: u32) -> (BlockId, usize) {
     (BlockId { range, index: (page / PER_BLOCK) as usize }, (page % PER_BLOCK) as usize)
 }
 
+impl Managed {
+    /// Whether a processor may access a page of the range without a fault.
+    fn allows(&self, who: Side, page: u32, write: bool) -> bool {
+        let block = self.blocks.get((page / PER_BLOCK) as usize);
+        block.is_none_or(|block| block.allows(who, (page % PER_BLOCK) as usize, write))
+    }
+
+    /// Whether it may access all of it.
+    fn allows_all(&self, who: Side, write: bool) -> bool {
+        self.blocks.iter().all(|block| {
+            let part = block.on.get(who);
+            (block.all() - if write { part.write } else { part.read }).is_empty()
+        })
+    }
+}
+
 impl World {
-    /// Faults of a kernel over a managed range, until every page of the order has been met.
-    pub fn gpu_faults(&mut self, range: u32, order: &Order, access: Access) {
-        let mut front = Front { order, next: 0, waiting: Vec::new() };
+    /// Faults of a kernel until every page has been met.
+    pub fn gpu_faults(&mut self, kernel: Kernel, lanes: &Lanes) {
+        let mut front = Front::new(lanes, self.profile.arrival);
+        let mut buffer = FaultBuffer::new();
+        let mut stale = HashSet::new();
         let mut idle = 0;
-        let mut served_since = 0;
         while idle < STUCK {
             self.expire_pins();
-            let mut rng = self.rng.clone();
-            let pages = front.batch(&mut rng, |page| self.gpu_may(range, page, access != Access::Read));
-            self.rng = rng;
-            if pages.is_empty() {
+            self.advance(kernel, &mut front, &stale);
+            if front.done() && buffer.is_empty() {
                 break;
             }
-            let worked = self.batch(range, &pages, order.arrival.raw_per_page, access);
-            idle = if worked { 0 } else { idle + 1 };
-            served_since += pages.len();
-            if served_since * 4 >= front.waiting.len() {
-                served_since = 0;
-                front.advance(|page| self.gpu_may(range, page, access != Access::Read));
+            let arrivals = if front.done() { Arrivals::default() } else { front.arrivals(&mut self.rng) };
+            let batch = buffer.fetch(arrivals, &self.params);
+            let served = self.batch(kernel, &batch, front.done(), &mut stale);
+            idle = if served.worked { 0 } else { idle + 1 };
+            buffer.flush(batch, served.throttled, &self.params);
+        }
+    }
+
+    fn advance(&mut self, kernel: Kernel, front: &mut Front, stale: &HashSet<u32>) {
+        let Kernel { on, range, access } = kernel;
+        let Some(managed) = self.ranges.get(&range) else { return front.finish() };
+        let write = access != Access::Read;
+        if stale.is_empty() && managed.allows_all(on, write) {
+            return front.finish();
+        }
+        front.advance(|page| managed.allows(on, page, write) && !stale.contains(&page));
+    }
+
+    /// One batch: fetched, served block by block, replayed. Faults of a kernel that is `over` take none of its time.
+    fn batch(&mut self, kernel: Kernel, batch: &Batch, over: bool, stale: &mut HashSet<u32>) -> Outcome {
+        self.batch = self.batch.wrapping_add(1);
+        let begin = self.now();
+        if !over {
+            let swing = 1.0 + self.profile.jitter.batch * self.rng.swing();
+            let cost = self.profile.gpu_cost;
+            let wake = if batch.woken { cost.wake_us } else { 0.0 };
+            let each = cost.raw_us * batch.raw as f64 + cost.page_us * batch.faults.len() as f64;
+            self.spend((wake + cost.batch_us + each) * swing, BUSY);
+        }
+        let faults = self.report(kernel, batch, begin);
+        self.upgrade(kernel, &faults, stale);
+        let mut outcome = Outcome::default();
+        let mut counted = 0;
+        for block in faults.chunk_by(|a, b| a.0 / PER_BLOCK == b.0 / PER_BLOCK) {
+            let (id, _) = place(kernel.range, block[0].0);
+            let within: Vec<(usize, bool)> = block.iter().map(|&(page, write)| (place(0, page).1, write)).collect();
+            let served = self.serve(id, kernel.on, &within);
+            outcome.worked |= served.worked;
+            outcome.throttled |= served.wait.is_some();
+            counted += 1;
+            if self.params.fault_replay_policy == 0 && counted > 1 {
+                self.spend(self.profile.gpu_cost.replay_us, BUSY);
+            }
+        }
+        let (gpu, time) = (kernel.on.proc(), self.now());
+        self.trace.add(&Record::Replay { gpu, batch: self.batch, time, gpu_time: GPU_CLOCK + time });
+        outcome
+    }
+
+    /// A page that the GPU could read and now may write is met through stale entries of the µTLB for some more faults.
+    fn upgrade(&mut self, kernel: Kernel, faults: &[(u32, bool)], stale: &mut HashSet<u32>) {
+        let Some(managed) = self.ranges.get(&kernel.range) else { return };
+        for &(page, _) in faults.iter().filter(|(_, write)| *write) {
+            let once_more = self.rng.unit() < self.profile.arrival.stale_share;
+            if managed.allows(kernel.on, page, true) {
+                if !once_more {
+                    stale.remove(&page);
+                }
+            } else if managed.allows(kernel.on, page, false) && once_more {
+                stale.insert(page);
             }
         }
     }
 
-    /// Whether the GPU may access the page without a fault.
-    fn gpu_may(&self, range: u32, page: u32, write: bool) -> bool {
-        let (id, page) = place(range, page);
-        let block = self.ranges.get(&range).and_then(|r| r.blocks.get(id.index));
-        block.is_none_or(|block| block.allows(Side::Gpu, page, write))
-    }
-
-    /// One batch: fetch, serve block by block, replay. Says whether any page came.
-    fn batch(&mut self, range: u32, pages: &[u32], raw_per_page: f64, access: Access) -> bool {
-        self.batch = self.batch.wrapping_add(1);
-        let begin = self.now();
-        let swing = 1.0 + self.profile.jitter.batch * self.rng.swing();
-        let cost = self.profile.gpu_cost;
-        self.spend((cost.batch_us + cost.page_us * pages.len() as f64) * swing, BUSY);
-        // A read-write kernel reads first: a page that it may not even read faults as a read.
-        let wants_write = |world: &World, page| match access {
-            Access::Read => false,
-            Access::Write | Access::Add => true,
-            Access::ReadWrite => world.gpu_may(range, page, false),
-        };
-        let faults: Vec<(u32, bool)> = pages.iter().map(|&page| (page, wants_write(self, page))).collect();
-        self.report(range, &faults, raw_per_page, begin);
-        let mut worked = false;
-        for block in faults.chunk_by(|a, b| a.0 / PER_BLOCK == b.0 / PER_BLOCK) {
-            let within: Vec<(usize, bool)> = block.iter().map(|&(page, write)| (place(range, page).1, write)).collect();
-            worked |= self.serve(place(range, block[0].0).0, Side::Gpu, &within).worked;
-        }
-        let (gpu, time) = (Side::Gpu.proc(), self.now());
-        self.trace.add(&Record::Replay { gpu, batch: self.batch, time, gpu_time: GPU_CLOCK + time });
-        worked
-    }
-
-    /// Tells of a batch's faults: one record for each raw entry, one count for each page.
-    fn report(&mut self, range: u32, faults: &[(u32, bool)], raw_per_page: f64, begin: u64) {
+    /// Tells of a batch's faults: one record for each raw entry, one count for each fault. Gives its pages in order, each
+    /// once, with whether they are wanted for writing.
+    fn report(&mut self, kernel: Kernel, batch: &Batch, begin: u64) -> Vec<(u32, bool)> {
+        let Kernel { on, range, access } = kernel;
         let time = self.now();
-        let mut room = self.profile.arrival.batch_raw;
-        for (left, &(page, write)) in (0..faults.len() as u64).rev().zip(faults) {
-            let extra = ((raw_per_page - 1.0) * (1.0 + self.rng.swing())).max(0.0);
-            let fraction = self.rng.swing().abs();
-            let entries = (1 + (extra + fraction) as u64).min(room.saturating_sub(left).max(1));
-            room = room.saturating_sub(entries);
-            let (id, within) = place(range, page);
+        let clusters = u32::from(self.profile.gpu.clusters.max(1));
+        let mut pages: Vec<(u32, bool)> = Vec::with_capacity(batch.faults.len());
+        for fault in &batch.faults {
+            // A read-write kernel reads first: a page that it may not even read faults as a read.
+            let readable = self.ranges.get(&range).is_some_and(|managed| managed.allows(on, fault.page, false));
+            let write = matches!(access, Access::Write | Access::Add) || (access == Access::ReadWrite && readable);
+            pages.push((fault.page, write));
+            let (id, within) = place(range, fault.page);
             let record = Record::GpuFault {
                 access: if write { AccessType::Write } else { AccessType::Read },
-                gpu: Side::Gpu.proc(),
-                gpc: (page % u32::from(self.profile.gpu.clusters.max(1))) as u16,
+                gpu: on.proc(),
+                gpc: (fault.page % clusters) as u16,
                 address: self.address(id, within),
                 time,
                 gpu_time: GPU_CLOCK + begin,
                 batch: self.batch,
             };
-            (0..entries).for_each(|_| self.trace.add(&record));
+            (0..fault.raw).for_each(|_| self.trace.add(&record));
         }
-        self.trace.count(|c| c.gpu_faults += faults.len() as u64);
+        self.trace.count(|c| c.gpu_faults += batch.faults.len() as u64);
+        pages.sort_unstable();
+        pages.dedup();
+        pages
     }
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcome {
+    worked: bool,
+    throttled: bool,
 }

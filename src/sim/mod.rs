@@ -1,31 +1,28 @@
 //! The simulated machine: one virtual world with the faces of a device, a tracer and probes, all on one virtual clock.
 //!
-//! No data is held and no real time passes; what is simulated is where pages live and how long it takes to move them.
+//! No data is held and no real time passes; what is simulated is where pages live and how long it takes to move them, after
+//! the published sources of NVIDIA's UVM driver and a real card's figures. `docs/simulator.md` says how, how near it comes
+//! and what is not modelled.
 //!
-//! **Modelled**, after the published sources of NVIDIA's UVM driver (580) and with a real card's figures (see
-//! `assets/profiles/`): 2 MiB blocks of 4 KiB pages; GPU faults in batches with duplicates, served block by block and
-//! replayed; CPU faults one at a time; the density prefetcher; first touch; the order of rules that chooses where a page
-//! lives; thrashing with throttling, pinning and remote mappings; read duplication; preferred location and accessed-by;
-//! the user's prefetch; eviction of the block that was filled longest ago; the counters and events of the tools device
-//! and what watching at level full costs.
-//!
-//! **Simplified**: which pages fault in a batch, and how often, is drawn from a running front with calibrated numbers, not
-//! from a model of multiprocessors and TLBs. A step meets each page at its first visit only: a kernel that comes back to
-//! pages which were evicted under it does not fault again. CPU and GPU never run at the same time, so pages thrash only
-//! across steps. Costs are constants with a small seeded jitter; caches, DMA mapping and the allocator are not modelled.
-//! Writing read-duplicated pages takes about as long as on the card but gives fewer raw faults and no thrashing.
-//!
-//! **Not modelled**: more than one GPU, coherent machines, access counters, fatal faults, a fault buffer that overflows,
-//! lost events, power and clocks.
+//! A kernel's line: `lanes` (which pages its threads meet) → `front` (who stands still, whose faults arrive when) →
+//! `buffer` (batches, duplicates, flush) → `gpu` (the service loop) → `service` (one block: decide, fetch around,
+//! `copy`, map), with `thrash` and `prefetch` asked on the way. The CPU's faults go from `cpu` to `service` at
+//! once, the program's own wishes through `user`.
 
 mod block;
+mod buffer;
+mod copy;
 mod cpu;
 mod device;
+mod front;
 mod gpu;
+mod lanes;
+mod mapped;
 mod observe;
 mod order;
 mod overlap;
 mod pages;
+mod params;
 mod prefetch;
 mod profile;
 mod rng;
@@ -47,6 +44,8 @@ pub use profile::names;
 use crate::event::GpuInfo;
 use crate::probe::Probe;
 use device::Shared;
+use params::Params;
+use std::collections::BTreeMap;
 
 /// Why there is no simulation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,6 +66,14 @@ pub enum SimError {
         /// What is wrong with it.
         why: String,
     },
+    /// A parameter of the simulated driver cannot be set so.
+    #[error("--sim-param {text}: {why}")]
+    Parameter {
+        /// As asked for.
+        text: String,
+        /// What is allowed.
+        why: String,
+    },
 }
 
 /// A simulated machine and all of its faces.
@@ -81,24 +88,41 @@ pub struct Simulation {
     pub gpu: GpuInfo,
     /// Name of the profile.
     pub profile_name: String,
+    /// The simulated driver's parameters, by the names of the module's.
+    pub params: BTreeMap<String, String>,
 }
 
-/// Opens a simulated machine by the name of a bundled profile ([`names`]).
+/// Opens a simulated machine by the name of a bundled profile ([`names`]), its driver as it is by default.
 ///
 /// # Errors
 /// If there is no such profile.
 pub fn open(profile: &str) -> Result<Simulation, SimError> {
-    Ok(assemble(profile, profile::Profile::bundled(profile)?))
+    open_with(profile, &[])
 }
 
-fn assemble(name: &str, profile: profile::Profile) -> Simulation {
+/// Opens one with some of its driver's parameters set, each as `NAME=VALUE`.
+///
+/// # Errors
+/// If there is no such profile, no such parameter, or no such value of it: one line that says what there is.
+pub fn open_with(profile: &str, set: &[String]) -> Result<Simulation, SimError> {
+    let mut params = Params::default();
+    set.iter().try_for_each(|text| params.set(text))?;
+    Ok(assemble(profile, profile::Profile::bundled(profile)?, params))
+}
+
+fn assemble(name: &str, profile: profile::Profile, params: Params) -> Simulation {
     let gpu = profile.gpu_info();
-    let world = Shared::new(world::World::new(profile));
+    let world = Shared::new(world::World::new(profile, params));
     Simulation {
         device: SimDevice::new(world.clone()),
         tracer: SimTracer::new(world.clone()),
-        probes: vec![Box::new(observe::CardProbe::new(world.clone())), Box::new(observe::UvmProbe::new(world))],
+        probes: vec![
+            Box::new(observe::CardProbe::new(world.clone())),
+            Box::new(observe::UvmProbe::new(world.clone())),
+            Box::new(mapped::MappedProbe::new(world)),
+        ],
         gpu,
         profile_name: name.to_owned(),
+        params: params.list(),
     }
 }

@@ -80,6 +80,7 @@ impl Probe for CardProbe {
             method: "payload over the simulated link, means over 100 ms of virtual time".to_owned(),
             period: Nanos(PERIOD),
             note: "no protocol overhead; power and clocks are not simulated".to_owned(),
+            cost: String::new(),
         }
     }
 
@@ -110,6 +111,7 @@ impl Probe for UvmProbe {
             method: "counters and events of the simulated driver".to_owned(),
             period: Nanos::millis(10),
             note: "loses nothing".to_owned(),
+            cost: String::new(),
         }
     }
 

@@ -70,6 +70,13 @@ impl PageSet {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
+    /// The smallest range that holds all of its pages; empty if there is none.
+    pub fn span(&self) -> Range<usize> {
+        let last = self.0.iter().rposition(|bits| *bits != 0);
+        let end = last.map_or(0, |word| word * 64 + 64 - self.0[word].leading_zeros() as usize);
+        self.next(0, true).unwrap_or(end)..end
+    }
+
     /// Maximal runs of neighbouring pages, ascending.
     pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let mut at = 0;
@@ -176,6 +183,8 @@ mod tests {
             a.iter().for_each(|&p| s.insert(p));
             let runs: Vec<_> = s.runs().collect();
             prop_assert!(runs.windows(2).all(|w| w[0].end < w[1].start));
+            let ends = a.first().zip(a.last()).map_or(0..0, |(first, last)| *first..last + 1);
+            prop_assert_eq!(s.span(), ends);
             prop_assert_eq!(runs.into_iter().flatten().collect::<BTreeSet<_>>(), a);
         }
     }

@@ -1,26 +1,36 @@
 //! The driver's density prefetcher: what it fetches beyond the faulted pages of one block.
 
 use super::pages::PageSet;
-use serde::Deserialize;
+use super::params::Params;
 
-/// Its settings, named as the driver's module parameters are.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Pages of the big GPU page to which each fault grows first: 64 KiB over pages of 4 KiB.
+const BIG_PAGE: usize = 16;
+
+/// Its rule.
+#[derive(Clone, Copy, Debug)]
 pub struct Prefetch {
-    /// Whether it runs (`uvm_perf_prefetch_enable`).
-    pub enabled: bool,
-    /// Per cent of a region that must be present, strictly exceeded, for the region to be fetched
-    /// (`uvm_perf_prefetch_threshold`).
-    pub threshold: usize,
-    /// Pages of the big GPU page to which each fault grows first: 16 for 64 KiB over 4 KiB pages.
-    pub group: usize,
+    enabled: bool,
+    threshold: usize,
+    min_faults: usize,
+    group: usize,
+}
+
+impl From<&Params> for Prefetch {
+    fn from(params: &Params) -> Self {
+        Self {
+            enabled: params.prefetch_enable == 1,
+            threshold: params.prefetch_threshold as usize,
+            min_faults: params.prefetch_min_faults as usize,
+            group: BIG_PAGE,
+        }
+    }
 }
 
 impl Prefetch {
     /// The pages to fetch besides `faulted` in a block of `len` pages: for each faulted page the largest aligned
     /// power-of-two region around it of which more than the threshold is there. Thrashing pages neither grow nor are fetched.
     pub fn expand(&self, len: usize, resident: PageSet, faulted: PageSet, thrashing: PageSet) -> PageSet {
-        if !self.enabled {
+        if !self.enabled || faulted.count() < self.min_faults {
             return PageSet::EMPTY;
         }
         let present = self.grow(len, resident | faulted, faulted, thrashing);
@@ -70,7 +80,7 @@ mod tests {
     use crate::sim::pages::PAGES;
     use crate::sim::rng::Rng;
 
-    const DRIVER: Prefetch = Prefetch { enabled: true, threshold: 51, group: 16 };
+    const DRIVER: Prefetch = Prefetch { enabled: true, threshold: 51, min_faults: 1, group: 16 };
 
     /// Touches pages one after the other, as the CPU does; gives `(faulted page, pages fetched with it)`.
     fn touch(rule: Prefetch, len: usize, pages: impl IntoIterator<Item = usize>) -> Vec<(usize, usize)> {
@@ -156,6 +166,7 @@ mod tests {
     fn settings_change_it_as_they_change_the_driver() {
         assert_eq!(touch(Prefetch { threshold: 0, ..DRIVER }, PAGES, 0..PAGES), [(0, 511)]);
         assert_eq!(touch(Prefetch { enabled: false, ..DRIVER }, PAGES, 0..PAGES).len(), 512);
+        assert_eq!(touch(Prefetch { min_faults: 2, ..DRIVER }, PAGES, 0..PAGES).len(), 512);
         let big = touch(Prefetch { group: 1, ..DRIVER }, 32, 0..32);
         assert_eq!(big.first(), Some(&(0, 0)));
         assert_eq!(big.iter().map(|&(_, n)| n * 64).max(), Some(960));

@@ -1,14 +1,18 @@
 //! A simulated machine as a file says it.
 
 use super::SimError;
-use super::prefetch::Prefetch;
-use super::thrash::Thrashing;
+use super::side::{SIDES, Topology};
 use crate::event::GpuInfo;
 use crate::units::Bytes;
 use serde::Deserialize;
 
 /// The bundled profiles by name.
-const BUNDLED: [(&str, &str); 1] = [("h200", include_str!("../../assets/profiles/h200.toml"))];
+const BUNDLED: [(&str, &str); 4] = [
+    ("h200", include_str!("../../assets/profiles/h200.toml")),
+    ("h200-x2", include_str!("../../assets/profiles/h200-x2.toml")),
+    ("pcie3-16gb", include_str!("../../assets/profiles/pcie3-16gb.toml")),
+    ("pcie4-40gb", include_str!("../../assets/profiles/pcie4-40gb.toml")),
+];
 
 /// The names of the bundled profiles.
 pub fn names() -> Vec<&'static str> {
@@ -31,12 +35,10 @@ pub struct Profile {
     pub gpu_cost: GpuCost,
     /// What the CPU side takes.
     pub cpu_cost: CpuCost,
-    /// Who faults in a batch.
-    pub arrival: Arrivals,
-    /// The density prefetcher.
-    pub prefetch: Prefetch,
-    /// Thrashing mitigation.
-    pub thrashing: Thrashing,
+    /// How the GPU's faults reach the driver.
+    pub arrival: Arrival,
+    /// The link between GPUs; without it they reach each other by way of the host.
+    pub peer: Option<Peer>,
     /// What watching costs.
     pub trace: TraceCost,
     /// How much repeated work differs.
@@ -69,8 +71,8 @@ pub struct Gpu {
     pub link_width: u32,
     /// Graphics processing clusters.
     pub clusters: u16,
-    /// Threads that run at once.
-    pub threads: u64,
+    /// How many such GPUs the machine has.
+    pub count: u8,
 }
 
 /// The host.
@@ -109,18 +111,32 @@ pub struct GpuCost {
     pub remote_latency_us: f64,
     /// Access to resident memory.
     pub resident_gb_s: f64,
-    /// A batch of faults, whatever is in it.
-    pub batch_us: f64,
-    /// A block that is served within a batch.
-    pub block_us: f64,
-    /// A page that faulted, whatever becomes of it.
-    pub page_us: f64,
-    /// A copy besides its bytes.
-    pub copy_us: f64,
     /// Arithmetic of a kernel that does a lot of it: 32-bit multiply-adds, 10⁹ a second.
     pub giga_ops_per_s: f64,
-    /// Dropping the other copy of a duplicated page.
+    /// An interrupt that wakes the driver.
+    pub wake_us: f64,
+    /// A batch of faults, whatever is in it.
+    pub batch_us: f64,
+    /// A raw entry of the fault buffer.
+    pub raw_us: f64,
+    /// A fault, after entries were coalesced, whatever becomes of it.
+    pub page_us: f64,
+    /// A block that is served within a batch.
+    pub block_us: f64,
+    /// Taking pages of a block from the CPU's page tables.
+    pub cpu_unmap_us: f64,
+    /// Memory for a block on the GPU: allocated, zeroed.
+    pub chunk_us: f64,
+    /// A copy besides its bytes.
+    pub copy_us: f64,
+    /// Taking the mappings of duplicates in a block away for a write.
+    pub revoke_us: f64,
+    /// Dropping one duplicate.
     pub invalidate_us: f64,
+    /// A replay in the middle of a batch (replay policy 0).
+    pub replay_us: f64,
+    /// Evicting a block, besides its copy.
+    pub evict_us: f64,
 }
 
 /// Times in µs and rates in GB/s of the CPU side.
@@ -131,10 +147,20 @@ pub struct CpuCost {
     pub fault_us: f64,
     /// Taking pages from the GPU's page tables.
     pub gpu_unmap_us: f64,
+    /// Putting a page into the CPU's page tables.
+    pub map_us: f64,
+    /// The first write to a page since it was mapped.
+    pub first_write_us: f64,
+    /// Allocating a page for data that comes from a GPU.
+    pub alloc_us: f64,
     /// Allocating and zeroing pages.
     pub populate_gb_s: f64,
     /// Writing or checking elements.
     pub access_gb_s: f64,
+    /// The same where all of it fits into the caches.
+    pub cached_gb_s: f64,
+    /// What the caches hold, MiB.
+    pub cache_mib: u64,
     /// A block of a user's prefetch besides its bytes.
     pub prefetch_block_us: f64,
     /// A user's prefetch as a whole.
@@ -143,32 +169,42 @@ pub struct CpuCost {
     pub copy_us: f64,
 }
 
-/// How GPU faults arrive.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Arrivals {
-    /// Raw entries that a batch holds at most.
-    pub batch_raw: u64,
-    /// Neighbouring threads touch neighbouring pages.
-    pub adjacent: Arrival,
-    /// Every thread is elsewhere.
-    pub scattered: Arrival,
-    /// One warp alone.
-    pub alone: Arrival,
-}
-
-/// One way in which GPU faults arrive.
+/// How the GPU's faults reach the driver. Shares are of 1.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arrival {
-    /// Share of the card's threads that are under way at once.
-    pub front: f64,
-    /// Places of the running front that fault in one batch.
-    pub picks: usize,
-    /// Most neighbouring pages that fault at one place; half of the places have one.
-    pub pages: u32,
-    /// Raw records per faulted page, on average.
-    pub raw_per_page: f64,
+    /// Multiprocessors of a GPU.
+    pub multiprocessors: usize,
+    /// Multiprocessors that share a µTLB.
+    pub per_tlb: usize,
+    /// Faults that a µTLB has outstanding at most.
+    pub outstanding: usize,
+    /// Raw entries of a warp's access to neighbouring elements.
+    pub requests: u32,
+    /// µTLBs whose first fault is in the buffer when the driver looks right after a replay.
+    pub polled_share: f64,
+    /// Thread blocks behind a µTLB, of those that stand still the oldest, of which any may ask next.
+    pub among: usize,
+    /// Pages that a thread block goes through until the order has loosened by one more of them.
+    pub drift_steps: usize,
+    /// The same at the start of a kernel as `late_share` is later.
+    pub late_at_start: f64,
+    /// Batches before which the driver looks so late that all faults are there.
+    pub late_share: f64,
+    /// Faults on a page of several warps that hold the entries of two of them.
+    pub twice_share: f64,
+    /// Faults on a page of several warps after which another of them faults there.
+    pub again_share: f64,
+    /// Faults on a page whose mapping was upgraded after which it faults once more.
+    pub stale_share: f64,
+}
+
+/// The link between GPUs.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peer {
+    /// Copies from one to another, GB/s.
+    pub gb_s: f64,
 }
 
 /// What watching costs, µs.
@@ -200,6 +236,11 @@ impl Profile {
         toml::from_str(text).map_err(broken)
     }
 
+    /// The processors and their links. A machine has a few GPUs at most; a profile that says more gets those.
+    pub fn topology(&self) -> Topology {
+        Topology { gpus: self.gpu.count.clamp(1, SIDES as u8 - 1), peers: self.peer.is_some() }
+    }
+
     /// The card as the header shows it.
     pub fn gpu_info(&self) -> GpuInfo {
         GpuInfo {
@@ -224,6 +265,7 @@ mod tests {
         for name in names() {
             let profile = Profile::bundled(name).unwrap();
             assert!(profile.gpu.vram_mib > profile.gpu.reserved_mib, "{name}");
+            assert!((1..SIDES as u8).contains(&profile.gpu.count), "{name}");
         }
     }
 

@@ -24,6 +24,11 @@ impl Rng {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
+    /// A number in `0.0..1.0`.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// A number in `-1.0..1.0`.
     pub fn swing(&mut self) -> f64 {
         self.bits() as i64 as f64 / (1u64 << 63) as f64

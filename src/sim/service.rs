@@ -2,11 +2,12 @@
 
 use super::block::{Block, Policy};
 use super::pages::PageSet;
-use super::side::{Both, Side};
-use super::thrash::Hint;
+use super::prefetch::Prefetch;
+use super::side::{Each, Side};
+use super::thrash::{Ask, Hint};
 use super::windows::Load;
 use super::world::{BlockId, World};
-use crate::event::{Cause, RemoteCause, TraceLevel};
+use crate::event::{Cause, RemoteCause};
 use crate::probe::uvm::Record;
 use crate::units::PAGE;
 
@@ -22,19 +23,27 @@ pub struct Served {
     pub wait: Option<u64>,
 }
 
-/// Pages on their way to one side.
+/// What the faults of one block ask for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wanted {
+    /// Pages by where they are to live.
+    to: Each<PageSet>,
+    /// Pages of which others keep their copies.
+    duplicate: PageSet,
+    /// Pages that are to be written.
+    write: PageSet,
+    /// Pages that thrashing mitigation holds at their place.
+    pinned: PageSet,
+}
+
+/// Pages on their way to one processor.
 struct Move {
     to: Side,
     /// Pages that faulted.
     faulted: PageSet,
     /// Pages that the prefetcher adds.
     fetched: PageSet,
-    /// Pages of which the other side keeps a copy.
-    duplicate: PageSet,
-    /// Pages that the faults want to write.
-    write: PageSet,
-    /// Pages that thrashing mitigation holds at their place.
-    pinned: PageSet,
+    wanted: Wanted,
 }
 
 impl Move {
@@ -48,62 +57,62 @@ impl World {
     pub fn serve(&mut self, id: BlockId, who: Side, faults: &[(usize, bool)]) -> Served {
         let mut block = self.take(id);
         let policy = self.policy(id);
-        let mut served = Served::default();
-        let mut to: Both<PageSet> = Both::default();
-        let mut plan = [PageSet::EMPTY; 3];
-        let [duplicate, write, pinned] = &mut plan;
+        let (wanted, wait) = self.decide(id, &mut block, who, faults);
+        let asked = wanted.to.iter().filter(|(_, pages)| !pages.is_empty()).count();
+        if asked > 0 && !who.is_cpu() {
+            self.spend(self.profile.gpu_cost.block_us, Load { busy: true, ..Load::default() });
+        }
+        for to in self.topology.sides() {
+            let faulted = *wanted.to.get(to);
+            if !faulted.is_empty() {
+                let fetched = if asked == 1 { self.fetch(&block, policy, to, faulted) } else { PageSet::EMPTY };
+                let mut wanted = wanted;
+                if policy.read_mostly && to == who {
+                    wanted.duplicate |= fetched;
+                }
+                self.settle(id, &mut block, who, &Move { to, faulted, fetched, wanted });
+            }
+        }
+        self.put(id, block);
+        Served { worked: asked > 0, wait }
+    }
+
+    fn decide(&mut self, id: BlockId, block: &mut Block, who: Side, faults: &[(usize, bool)]) -> (Wanted, Option<u64>) {
+        let policy = self.policy(id);
+        let (mut wanted, mut wait) = (Wanted::default(), None);
         for &(page, wants_write) in faults {
             if block.allows(who, page, wants_write) {
                 continue;
             }
-            let pin = match self.ask(id, &mut block, policy, who, page) {
+            let pin = match self.ask(id, block, policy, who, page) {
                 Hint::Throttle(until) => {
-                    served.wait = served.wait.max(Some(until));
+                    wait = wait.max(Some(until));
                     continue;
                 }
                 Hint::Pin(side) => Some(side),
                 Hint::None => None,
             };
-            let target = block.target(policy, who, page, wants_write, pin);
-            to.of(target.side).insert(page);
-            for (set, add) in
-                [(&mut *duplicate, target.duplicate), (&mut *write, wants_write), (&mut *pinned, pin.is_some())]
-            {
+            let target = block.target(self.topology, policy, who, page, wants_write, pin);
+            wanted.to.of(target.side).insert(page);
+            for (set, add) in [
+                (&mut wanted.duplicate, target.duplicate),
+                (&mut wanted.write, wants_write),
+                (&mut wanted.pinned, pin.is_some()),
+            ] {
                 if add {
                     set.insert(page);
                 }
             }
         }
-        served.worked = !(to.cpu | to.gpu).is_empty();
-        if served.worked && who == Side::Gpu {
-            self.spend(self.profile.gpu_cost.block_us, Load { busy: true, ..Load::default() });
-        }
-        let single = to.cpu.is_empty() != to.gpu.is_empty();
-        for side in Side::ALL {
-            let faulted = *to.get(side);
-            if !faulted.is_empty() {
-                let fetched = if single { self.fetch(&block, policy, side, faulted) } else { PageSet::EMPTY };
-                let [mut duplicate, write, pinned] = plan;
-                if policy.read_mostly && side == who {
-                    duplicate |= fetched;
-                }
-                self.settle(
-                    id,
-                    &mut block,
-                    policy,
-                    who,
-                    &Move { to: side, faulted, fetched, duplicate, write, pinned },
-                );
-            }
-        }
-        self.put(id, block);
-        served
+        (wanted, wait)
     }
 
     /// Asks thrashing mitigation and tells what it did.
     fn ask(&mut self, id: BlockId, block: &mut Block, policy: Policy, who: Side, page: usize) -> Hint {
         let now = self.now();
-        let answer = block.thrash.hint(&self.profile.thrashing, page, who, policy.preferred, now);
+        let lives = block.closest(self.topology, who, page);
+        let (params, topology, preferred) = (&self.params, self.topology, policy.preferred);
+        let answer = block.thrash.hint(&Ask { params, topology, at: page, who, preferred, lives, now });
         let (processor, address, time) = (who.proc(), self.address(id, page), now);
         if answer.ended {
             self.trace.add(&Record::ThrottleEnd { processor, address, time });
@@ -121,87 +130,92 @@ impl World {
         if block.resident().is_empty() && policy.preferred == Some(to) {
             return block.all() - faulted;
         }
-        self.profile.prefetch.expand(block.len, block.on.get(to).resident, faulted, block.thrash.thrashing)
+        let rule = Prefetch::from(&self.params);
+        rule.expand(block.len, block.on.get(to).resident, faulted, block.thrash.thrashing)
     }
 
     /// Makes the pages live where they are to live, and maps them.
-    fn settle(&mut self, id: BlockId, block: &mut Block, policy: Policy, who: Side, step: &Move) {
-        let from = step.to.other();
+    fn settle(&mut self, id: BlockId, block: &mut Block, who: Side, step: &Move) {
+        let policy = self.policy(id);
+        let (busy, before) = (!who.is_cpu(), block.on.get(step.to).resident);
         self.back(id, block, step.to, step.pages());
-        let moving = (step.pages() - block.on.get(step.to).resident) & block.on.get(from).resident;
-        let busy = who == Side::Gpu;
-        if from == Side::Gpu && !moving.is_empty() {
-            self.spend(self.profile.cpu_cost.gpu_unmap_us, Load { busy, ..Load::default() });
-        }
-        self.copy(id, from, &[(moving & step.faulted, Cause::Fault), (moving & step.fetched, Cause::Prefetch)], busy);
-        self.take_over(id, block, step.to, step.pages(), step.duplicate, moving);
+        let moving = (step.pages() - before) & block.elsewhere(step.to);
+        self.unmap(block, step.to, who, moving);
+        self.copy(
+            id,
+            block,
+            step.to,
+            &[(moving & step.faulted, Cause::Fault), (moving & step.fetched, Cause::Prefetch)],
+            busy,
+        );
+        let loser = self.topology.sides().find(|side| *side != step.to && !block.on.get(*side).resident.is_empty());
+        let dropped = self.take_over(id, block, step.to, step.pages(), step.wanted.duplicate, moving);
         self.map(id, block, policy, who, step);
-        if policy.read_mostly {
-            block.thrash.forget(step.pages());
-        } else if !moving.is_empty() {
-            let (now, rule) = (self.now(), self.profile.thrashing);
-            for page in block.thrash.moved(&rule, moving, step.to, now).iter() {
-                self.trace.add(&Record::Thrashing { address: self.address(id, page), bytes: PAGE, time: now });
-            }
+        self.note_moves(id, block, policy, step, moving, (dropped, loser.unwrap_or(step.to)));
+    }
+
+    /// Time to take pages out of the page tables of where they were.
+    fn unmap(&mut self, block: &Block, to: Side, who: Side, moving: PageSet) {
+        if moving.is_empty() {
+            return;
+        }
+        let load = Load { busy: !who.is_cpu(), ..Load::default() };
+        let cpu = block.on.get(Side::CPU);
+        if !to.is_cpu() && !(moving & cpu.read).is_empty() {
+            self.spend(self.profile.gpu_cost.cpu_unmap_us, load);
+        }
+        if !(moving - cpu.resident).is_empty() {
+            self.spend(self.profile.cpu_cost.gpu_unmap_us, load);
         }
     }
 
-    /// Gives pages memory on a side.
-    pub fn back(&mut self, id: BlockId, block: &mut Block, to: Side, pages: PageSet) {
-        match to {
-            Side::Gpu => self.use_chunk(id, block),
-            Side::Cpu => {
-                let fresh = (pages - block.host_backed).count() as f64 * PAGE as f64;
-                block.host_backed |= pages;
-                self.spend(fresh / self.profile.cpu_cost.populate_gb_s / 1e3, Load::default());
-            }
-        }
-    }
-
-    /// Copies pages away from a side: one copy for each run of neighbours with the same cause.
-    fn copy(&mut self, id: BlockId, from: Side, parts: &[(PageSet, Cause)], busy: bool) {
-        let mut runs: Vec<_> = parts.iter().flat_map(|(set, cause)| set.runs().map(move |run| (run, *cause))).collect();
-        runs.sort_unstable_by_key(|(run, _)| run.start);
-        let full = self.trace.level() == TraceLevel::Full;
-        let base = self.profile.gpu_cost.copy_us + if full { self.profile.trace.full_copy_us } else { 0.0 };
-        let rate = self.profile.link.pinned_gb_s;
-        for (run, cause) in runs {
-            self.transfer_run(id, from, run, cause, (base, rate), busy);
-        }
-    }
-
-    /// One copy between the sides: `cost` is a base in µs and a rate in GB/s.
-    pub fn transfer_run(
+    /// Tells thrashing detection what happened: data that moved, or mappings that were taken away for a write.
+    fn note_moves(
         &mut self,
         id: BlockId,
-        from: Side,
-        run: std::ops::Range<usize>,
-        cause: Cause,
-        cost: (f64, f64),
-        busy: bool,
+        block: &mut Block,
+        policy: Policy,
+        step: &Move,
+        moving: PageSet,
+        (dropped, dropped_from): (PageSet, Side),
     ) {
-        let bytes = run.len() as u64 * PAGE;
-        let begin = self.now();
-        let (htod, dtoh) = if from == Side::Cpu { (bytes, 0) } else { (0, bytes) };
-        self.spend(cost.0 + bytes as f64 / cost.1 / 1e3, Load { htod, dtoh, busy });
-        self.trace.count(|c| {
-            c.bytes_htod += htod;
-            c.bytes_dtoh += dtoh;
-        });
-        let end = self.now();
-        self.trace.add(&Record::Migration {
-            cause,
-            src: from.proc(),
-            dst: from.other().proc(),
-            address: self.address(id, run.start),
-            bytes,
-            time: end,
-            gpu_begin: GPU_CLOCK + begin,
-            gpu_end: GPU_CLOCK + end,
-        });
+        let now = self.now();
+        let found = if policy.read_mostly {
+            block.thrash.forget(moving);
+            // The driver's event names the whole span of the batch's pages, of which those in one place only are past it.
+            let span = PageSet::range(dropped.span()) & (block.duplicated() | dropped);
+            block.thrash.revoked(&self.params, span, dropped_from, now)
+        } else if moving.is_empty() {
+            PageSet::EMPTY
+        } else {
+            block.thrash.moved(&self.params, moving, step.to, now)
+        };
+        for page in found.iter() {
+            self.trace.add(&Record::Thrashing { address: self.address(id, page), bytes: PAGE, time: now });
+        }
     }
 
-    /// Residency after a move: the other side loses what is not duplicated.
+    /// Gives pages memory on a processor.
+    pub fn back(&mut self, id: BlockId, block: &mut Block, to: Side, pages: PageSet) {
+        if to.is_cpu() {
+            let fresh = pages - block.host_backed;
+            let empty = (fresh - block.resident()).count();
+            block.host_backed |= pages;
+            let cost = self.profile.cpu_cost;
+            let zeroed = (empty as u64 * PAGE) as f64 / cost.populate_gb_s / 1e3;
+            self.spend(zeroed + cost.alloc_us * (fresh.count() - empty) as f64, Load::default());
+        } else {
+            let fresh = block.chunk.get(to).is_none();
+            self.use_chunk(id, block, to);
+            if fresh {
+                // What lives nowhere is zeroed; the rest is copied over.
+                let empty = (block.all() - block.resident()).count() as f64 / block.len.max(1) as f64;
+                self.spend(self.profile.gpu_cost.chunk_us * empty, Load { busy: true, ..Load::default() });
+            }
+        }
+    }
+
+    /// Residency after a move: the others lose what is not duplicated. Gives the pages of which copies were dropped.
     pub fn take_over(
         &mut self,
         id: BlockId,
@@ -210,69 +224,79 @@ impl World {
         pages: PageSet,
         duplicate: PageSet,
         moved: PageSet,
-    ) {
-        let other = block.on.of(to.other());
-        let lost = (pages - duplicate) & other.resident;
-        other.resident -= lost;
-        other.read -= lost;
-        other.write -= lost;
-        let copies = duplicate & other.resident;
-        other.write -= copies;
-        let part = block.on.of(to);
-        part.resident |= pages;
-        part.write -= copies;
-        self.drop_chunk_if_empty(block);
+    ) -> PageSet {
+        let had = block.on.get(to).resident;
+        let mut all_lost = PageSet::EMPTY;
+        let mut copies = PageSet::EMPTY;
+        for other in self.topology.sides().filter(|other| *other != to) {
+            let part = block.on.of(other);
+            let lost = (pages - duplicate) & part.resident;
+            part.resident -= lost;
+            all_lost |= lost;
+            copies |= duplicate & part.resident;
+        }
+        // Mappings of what has left go with it; those of a duplicated page stay for reading.
+        for side in self.topology.sides() {
+            let part = block.on.of(side);
+            if side != to {
+                part.read -= all_lost;
+                part.write -= all_lost;
+            }
+            part.write -= copies;
+        }
+        block.on.of(to).resident |= pages;
+        block.dirtied -= all_lost | copies;
+        self.drop_empty_chunks(block);
         let time = self.now();
         for page in (moved & copies).iter() {
             self.trace.add(&Record::ReadDuplicate { address: self.address(id, page), bytes: PAGE, time });
         }
-        let dropped = lost - moved;
-        if !dropped.is_empty() {
-            self.spend(self.profile.gpu_cost.invalidate_us * dropped.count() as f64, Load::default());
-        }
+        let dropped = (all_lost & had) - moved;
         for page in dropped.iter() {
             self.trace.add(&Record::ReadInvalidate { address: self.address(id, page), bytes: PAGE, time });
         }
+        if !dropped.is_empty() {
+            let cost = self.profile.gpu_cost;
+            self.spend(cost.revoke_us + cost.invalidate_us * dropped.count() as f64, Load::default());
+        }
+        dropped
     }
 
-    /// Maps the pages for the side that faulted and for those that are kept mapped.
+    /// Maps the pages for the processor that faulted and for those that are kept mapped.
     fn map(&mut self, id: BlockId, block: &mut Block, policy: Policy, who: Side, step: &Move) {
         let pages = step.pages();
-        let twice = block.on.cpu.resident & block.on.gpu.resident;
         // A read-mostly page stays read-only until it is written, so that it can be duplicated.
-        let writable = (if policy.read_mostly { step.write & step.faulted } else { pages }) - twice;
-        let part = block.on.of(who);
-        part.read |= pages;
-        part.write |= writable;
-        if step.to != Side::Cpu {
-            return;
+        let writable = (if policy.read_mostly { step.wanted.write & step.faulted } else { pages }) - block.duplicated();
+        let reached = self.topology.reaches(who, step.to);
+        let thrashing = step.wanted.pinned & pages;
+        let topology = self.topology;
+        for side in topology.sides().filter(|side| topology.reaches(*side, step.to)) {
+            let kept = match () {
+                () if side == who || policy.mapped.contains(side) => pages,
+                () if !side.is_cpu() => thrashing,
+                () => PageSet::EMPTY,
+            };
+            let part = block.on.of(side);
+            let new = if side == who { kept } else { kept - part.read };
+            part.read |= kept;
+            part.write |= kept & writable;
+            if side != step.to {
+                self.tell_remote(id, side, step.to, new, thrashing);
+            }
         }
-        let thrashing = step.pinned & pages;
-        let kept = if policy.gpu_mapped || who == Side::Gpu { pages } else { thrashing };
-        let gpu = &mut block.on.gpu;
-        let new = kept - (gpu.read - if who == Side::Gpu { kept } else { PageSet::EMPTY });
-        gpu.read |= kept;
-        gpu.write |= kept & writable;
+        if who.is_cpu() && reached {
+            self.spend(self.profile.cpu_cost.map_us * pages.count() as f64, Load::default());
+        }
+    }
+
+    fn tell_remote(&mut self, id: BlockId, who: Side, place: Side, new: PageSet, thrashing: PageSet) {
         for (set, cause) in [(new & thrashing, RemoteCause::Thrashing), (new - thrashing, RemoteCause::Policy)] {
             for run in set.runs() {
-                let (src, dst) = (Side::Gpu.proc(), Side::Cpu.proc());
+                let (src, dst) = (who.proc(), place.proc());
                 let (address, bytes, time) = (self.address(id, run.start), run.len() as u64 * PAGE, self.now());
                 self.trace.add(&Record::RemoteMap { src, dst, cause, address, bytes, time });
             }
         }
-    }
-
-    /// Makes a block's GPU memory free: what lives there only goes to the host, unmapped.
-    pub fn evict(&mut self, id: BlockId) {
-        let mut block = self.take(id);
-        let pages = block.on.gpu.resident;
-        let alone = pages - block.on.cpu.resident;
-        self.back(id, &mut block, Side::Cpu, alone);
-        self.copy(id, Side::Gpu, &[(alone, Cause::Eviction)], true);
-        self.take_over(id, &mut block, Side::Cpu, pages, PageSet::EMPTY, pages);
-        block.on.gpu.read -= pages;
-        block.on.gpu.write -= pages;
-        self.put(id, block);
     }
 
     /// Ends the pins that have run out: their remote mappings go, and the game begins anew.
@@ -280,10 +304,13 @@ impl World {
         let now = self.now();
         while let Some((_, id)) = self.pins.pop_front_if(|(until, _)| *until <= now) {
             let mut block = self.take(id);
-            let gone = block.thrash.expire(now) - block.on.gpu.resident;
-            if !self.policy(id).gpu_mapped {
-                block.on.gpu.read -= gone;
-                block.on.gpu.write -= gone;
+            let policy = self.policy(id);
+            let expired = block.thrash.expire(now);
+            for side in self.topology.sides().filter(|side| !policy.mapped.contains(*side)) {
+                let part = block.on.of(side);
+                let gone = expired - part.resident;
+                part.read -= gone;
+                part.write -= gone;
             }
             self.put(id, block);
         }

@@ -1,5 +1,7 @@
 //! Steps of a workload on the simulated machine: touches and transfers of every kind of memory.
 
+use super::gpu::Kernel;
+use super::lanes::Lanes;
 use super::order::{ELEMENT, Order};
 use super::side::Side;
 use super::windows::Load;
@@ -10,14 +12,6 @@ use crate::units::{BLOCK, Nanos, PAGE, Stamp};
 
 fn misuse<T>(text: impl Into<String>) -> Result<T, DeviceError> {
     Err(DeviceError::Misuse(text.into()))
-}
-
-fn side(of: Proc) -> Result<Side, DeviceError> {
-    match of {
-        Proc::Cpu => Ok(Side::Cpu),
-        Proc::Gpu(0) => Ok(Side::Gpu),
-        Proc::Gpu(n) => misuse(format!("the simulated machine has one GPU, there is no GPU {n}")),
-    }
 }
 
 fn check(buffer: Buffer, touch: &Touch) -> Result<(), DeviceError> {
@@ -42,17 +36,25 @@ fn check(buffer: Buffer, touch: &Touch) -> Result<(), DeviceError> {
 }
 
 impl World {
+    fn side(&self, of: Proc) -> Result<Side, DeviceError> {
+        match Side::of(of).filter(|side| self.topology.has(*side)) {
+            Some(side) => Ok(side),
+            None => misuse(format!("the simulated machine has {} GPU(s), there is no {of}", self.topology.gpus)),
+        }
+    }
+
     /// Touches a buffer.
     pub fn touch(&mut self, buffer: Buffer, on: Proc, touch: &Touch) -> Result<Touched, DeviceError> {
         self.known(buffer)?;
-        let on = side(on)?;
+        let on = self.side(on)?;
         check(buffer, touch)?;
         let begin = self.begin_step();
-        match on {
-            Side::Cpu => self.cpu_touch(buffer, touch),
-            Side::Gpu => self.gpu_touch(buffer, touch),
+        if on.is_cpu() {
+            self.cpu_touch(buffer, touch);
+        } else {
+            self.gpu_touch(buffer, on, touch);
         }
-        let gpu = (on == Side::Gpu).then(|| self.gpu_time(begin));
+        let gpu = (!on.is_cpu()).then(|| self.gpu_time(begin));
         let span = Span { begin, end: Stamp(self.now()), gpu };
         // The simulator holds no data, so there is nothing that it could claim to have checked.
         Ok(Touched { span, check: None })
@@ -66,28 +68,28 @@ impl World {
 
     fn cpu_touch(&mut self, buffer: Buffer, touch: &Touch) {
         if buffer.kind == MemoryKind::Managed {
-            let order = Order::of(touch, 1, &self.profile.arrival);
+            let order = Order::of(touch);
             self.cpu_touch_managed(buffer.id, &order, touch);
         } else {
             self.spend(self.cpu_work_us(touch), Load::default());
         }
     }
 
-    fn gpu_touch(&mut self, buffer: Buffer, touch: &Touch) {
+    fn gpu_touch(&mut self, buffer: Buffer, on: Side, touch: &Touch) {
         self.spend(self.profile.gpu_cost.launch_us, Load { busy: true, ..Load::default() });
-        let order = Order::of(touch, self.profile.gpu.threads, &self.profile.arrival);
+        let lanes = Lanes::of(touch, self.profile.arrival.multiprocessors as u64);
         let remote = match buffer.kind {
             MemoryKind::Managed => {
                 for addend in touch.addends.into_iter().flatten() {
-                    self.gpu_faults(addend.id, &order, Access::Read);
+                    self.gpu_faults(Kernel { on, range: addend.id, access: Access::Read }, &lanes);
                 }
-                self.gpu_faults(buffer.id, &order, touch.access);
-                self.remote_share(buffer.id, &order)
+                self.gpu_faults(Kernel { on, range: buffer.id, access: touch.access }, &lanes);
+                self.remote_share(buffer.id, on, touch)
             }
             MemoryKind::ZeroCopy => 1.0,
             MemoryKind::Explicit | MemoryKind::Pageable => 0.0,
         };
-        self.access(touch, order.coalesced, remote);
+        self.access(touch, lanes.coalesced, remote);
     }
 
     /// The kernel's access proper, a share of it over the link.
@@ -114,23 +116,28 @@ impl World {
         }
     }
 
-    /// Share of the visited pages that do not live on the GPU.
-    fn remote_share(&self, range: u32, order: &Order) -> f64 {
-        let per_block = (BLOCK / PAGE) as u32;
-        let Some(range) = self.ranges.get(&range) else { return 0.0 };
-        let lives_here = |page: &&u32| {
-            let block = range.blocks.get((**page / per_block) as usize);
-            block.is_some_and(|b| b.on.gpu.resident.contains((**page % per_block) as usize))
-        };
-        let here = order.pages.iter().filter(lives_here).count();
-        1.0 - here as f64 / order.pages.len().max(1) as f64
+    /// Share of the touched range's pages that do not live on the GPU that touched them.
+    fn remote_share(&self, range: u32, on: Side, touch: &Touch) -> f64 {
+        let Some(managed) = self.ranges.get(&range) else { return 0.0 };
+        let (first, last) = (touch.first * ELEMENT / PAGE, (touch.first + touch.elements - 1) * ELEMENT / PAGE);
+        let per_block = BLOCK / PAGE;
+        let (mut here, mut there) = (0, 0);
+        for block in first / per_block..=last / per_block {
+            let Some(of) = managed.blocks.get(block as usize) else { continue };
+            let begin = first.max(block * per_block) - block * per_block;
+            let end = (last + 1).min((block + 1) * per_block) - block * per_block;
+            let pages = begin as usize..(end as usize).min(of.len);
+            here += of.on.get(on).resident.count_in(pages.clone());
+            there += (of.on.get(on).read - of.on.get(on).resident).count_in(pages);
+        }
+        there as f64 / (here + there).max(1) as f64
     }
 
     /// Moves a part of a buffer.
     pub fn transfer(&mut self, buffer: Buffer, part: Part, how: Transfer, to: Proc) -> Result<Span, DeviceError> {
         self.known(buffer)?;
         buffer.has(part)?;
-        let to = side(to)?;
+        let to = self.side(to)?;
         let link = self.profile.link;
         let begin = self.begin_step();
         match (how, buffer.kind) {
@@ -148,7 +155,7 @@ impl World {
     fn copy_part(&mut self, part: Part, to: Side, gb_s: f64) {
         self.spend(self.profile.cpu_cost.copy_us, Load::default());
         let bytes = part.elements * ELEMENT;
-        let (htod, dtoh) = if to == Side::Gpu { (bytes, 0) } else { (0, bytes) };
+        let (htod, dtoh) = if to.is_cpu() { (0, bytes) } else { (bytes, 0) };
         self.spend(bytes as f64 / gb_s / 1e3, Load { htod, dtoh, busy: false });
     }
 }

@@ -2,8 +2,10 @@
 
 use super::block::{Block, Policy};
 use super::pages::PAGES;
+use super::params::Params;
 use super::profile::Profile;
 use super::rng::Rng;
+use super::side::{Each, Side, Topology};
 use super::trace::Trace;
 use super::windows::{Load, Windows};
 use crate::device::{Buffer, DeviceError, MemoryFree};
@@ -37,11 +39,15 @@ pub struct Managed {
     pub blocks: Vec<Block>,
 }
 
-/// Everything there is. Time passes only in [`World::spend`].
+/// Everything there is. Time passes only in [`World::spend`]. A clone is a machine of its own with the same past.
 #[derive(Clone, Debug)]
 pub struct World {
     /// The machine.
     pub profile: Profile,
+    /// The driver's settings.
+    pub params: Params,
+    /// The processors and their links.
+    pub topology: Topology,
     /// What the driver tells.
     pub trace: Trace,
     /// What a sampler sees.
@@ -54,8 +60,8 @@ pub struct World {
     pub ranges: BTreeMap<u32, Managed>,
     /// Pins that will run out, in that order: when (ns), where.
     pub pins: VecDeque<(u64, BlockId)>,
-    /// Blocks with GPU memory, oldest use first.
-    pub(super) chunks: BTreeMap<u64, BlockId>,
+    /// Blocks with memory on each GPU, oldest arrival of data first.
+    pub(super) chunks: Each<BTreeMap<u64, BlockId>>,
     buffers: BTreeMap<u32, Buffer>,
     explicit: u64,
     now: u64,
@@ -70,16 +76,18 @@ pub struct World {
 
 impl World {
     /// A machine on which nothing has happened, at time 0.
-    pub fn new(profile: Profile) -> Self {
+    pub fn new(profile: Profile, params: Params) -> Self {
         Self {
             rng: Rng::new(profile.seed),
+            params,
+            topology: profile.topology(),
             profile,
             trace: Trace::new(),
             windows: Windows::default(),
             batch: 0,
             ranges: BTreeMap::new(),
             pins: VecDeque::new(),
-            chunks: BTreeMap::new(),
+            chunks: Each::default(),
             buffers: BTreeMap::new(),
             explicit: 0,
             now: 0,
@@ -111,18 +119,19 @@ impl World {
     /// Lets time pass until `to`; earlier moments are ignored.
     pub fn pass_until(&mut self, to: u64, load: Load) {
         let to = to.max(self.now);
-        let vram = self.vram_used();
+        let vram = self.vram_used(Side::GPU);
         self.windows.pass(self.now, to, load, vram);
         self.trace.pass(to);
         self.now = to;
     }
 
-    /// Memory of the card in use, bytes.
-    pub fn vram_used(&self) -> u64 {
-        (self.profile.gpu.reserved_mib << 20) + self.explicit + self.chunks.len() as u64 * BLOCK
+    /// Memory of a GPU in use, bytes. Explicit memory is on the first one.
+    pub fn vram_used(&self, gpu: Side) -> u64 {
+        let explicit = if gpu == Side::GPU { self.explicit } else { 0 };
+        (self.profile.gpu.reserved_mib << 20) + explicit + self.chunks.get(gpu).len() as u64 * BLOCK
     }
 
-    /// Memory of the card, bytes.
+    /// Memory of each GPU, bytes.
     pub fn vram_total(&self) -> u64 {
         self.profile.gpu.vram_mib << 20
     }
@@ -131,7 +140,7 @@ impl World {
     pub fn memory(&self) -> MemoryFree {
         let host: u64 = self.buffers.values().map(|b| b.bytes.0).sum();
         MemoryFree {
-            vram_free: Bytes(self.vram_total().saturating_sub(self.vram_used())),
+            vram_free: Bytes(self.vram_total().saturating_sub(self.vram_used(Side::GPU))),
             vram_total: Bytes(self.vram_total()),
             host_available: Bytes((self.profile.host.memory_mib << 20).saturating_sub(host)),
         }
@@ -152,7 +161,7 @@ impl World {
             if bytes > free {
                 return Err(DeviceError::NoRoom { wanted: bytes, free });
             }
-            self.make_room(bytes.0, None);
+            self.make_room(Side::GPU, bytes.0, None);
             self.explicit += bytes.0;
         }
         let buffer = Buffer { id: self.next_id, address: self.next_address, bytes, kind };
@@ -176,8 +185,8 @@ impl World {
             self.explicit -= buffer.bytes.0;
         }
         for block in self.ranges.remove(&buffer.id).iter().flat_map(|range| &range.blocks) {
-            if let Some(chunk) = block.chunk {
-                self.chunks.remove(&chunk);
+            for (gpu, chunk) in block.chunk.iter() {
+                chunk.map(|chunk| self.chunks.of(gpu).remove(&chunk));
             }
         }
         Ok(())
@@ -187,7 +196,7 @@ impl World {
     pub fn reset(&mut self) {
         self.ranges.clear();
         self.buffers.clear();
-        self.chunks.clear();
+        self.chunks = Each::default();
         self.pins.clear();
         self.explicit = 0;
     }
@@ -224,34 +233,36 @@ impl World {
         base + id.index as u64 * BLOCK + page as u64 * PAGE
     }
 
-    /// Gives a block memory on the GPU, or moves it to the young end of the eviction order if it has some.
-    pub fn use_chunk(&mut self, id: BlockId, block: &mut Block) {
-        match block.chunk.take() {
+    /// Gives a block memory on a GPU, or moves it to the young end of the eviction order if it has some.
+    pub fn use_chunk(&mut self, id: BlockId, block: &mut Block, gpu: Side) {
+        match block.chunk.of(gpu).take() {
             Some(old) => {
-                self.chunks.remove(&old);
+                self.chunks.of(gpu).remove(&old);
             }
-            None => self.make_room(BLOCK, Some(id)),
+            None => self.make_room(gpu, BLOCK, Some(id)),
         }
-        self.chunks.insert(self.next_chunk, id);
-        block.chunk = Some(self.next_chunk);
+        self.chunks.of(gpu).insert(self.next_chunk, id);
+        *block.chunk.of(gpu) = Some(self.next_chunk);
         self.next_chunk += 1;
     }
 
-    /// Gives up a block's memory on the GPU if no page lives there any more.
-    pub fn drop_chunk_if_empty(&mut self, block: &mut Block) {
-        if block.on.gpu.resident.is_empty()
-            && let Some(chunk) = block.chunk.take()
-        {
-            self.chunks.remove(&chunk);
+    /// Gives up a block's memory on each GPU where no page of it lives any more.
+    pub fn drop_empty_chunks(&mut self, block: &mut Block) {
+        for gpu in self.topology.sides().filter(|side| !side.is_cpu()) {
+            if block.on.get(gpu).resident.is_empty()
+                && let Some(chunk) = block.chunk.of(gpu).take()
+            {
+                self.chunks.of(gpu).remove(&chunk);
+            }
         }
     }
 
-    fn make_room(&mut self, bytes: u64, but: Option<BlockId>) {
-        for _ in 0..self.chunks.len() {
-            let full = self.vram_used() + bytes > self.vram_total();
-            let victim = self.chunks.values().copied().find(|id| Some(*id) != but);
+    fn make_room(&mut self, gpu: Side, bytes: u64, but: Option<BlockId>) {
+        for _ in 0..self.chunks.get(gpu).len() {
+            let full = self.vram_used(gpu) + bytes > self.vram_total();
+            let victim = self.chunks.get(gpu).values().copied().find(|id| Some(*id) != but);
             let Some(victim) = victim.filter(|_| full) else { return };
-            self.evict(victim);
+            self.evict(victim, gpu);
         }
     }
 }

@@ -6,6 +6,7 @@
 mod bench;
 mod interactive;
 mod lane;
+mod link;
 
 use super::batch::Batch;
 use super::pace::Pace;
@@ -31,6 +32,9 @@ pub enum Work {
     Batch(Batch),
 }
 
+/// Told of what the worker says, from its thread.
+pub type Told = Box<dyn FnMut(&Body) + Send>;
+
 /// A device with everything that observes it.
 pub struct Live {
     /// Runs the steps.
@@ -39,6 +43,8 @@ pub struct Live {
     pub tracer: Option<Box<dyn Tracer>>,
     /// Probes on the device's own (virtual) clock; empty on real hardware.
     pub stepped: Vec<Box<dyn Probe>>,
+    /// Told of every event of the worker's before it is sent; a probe learns here which ranges there are.
+    pub told: Option<Told>,
     /// The workloads.
     pub library: Library,
     /// Whether managed memory may exceed the card's.
@@ -72,6 +78,9 @@ struct Worker {
 impl Worker {
     fn emit(&mut self, body: Body) {
         let at = self.live.device.now();
+        if let Some(told) = &mut self.live.told {
+            told(&body);
+        }
         self.sink.send(Event { at, body });
     }
 

@@ -1,14 +1,15 @@
 //! Estimates over runs, remade a few times a second: a bootstrap is too dear for every frame.
 
+use super::state::UiState;
 use crate::event::RunId;
-use crate::session::{Run, Session};
+use crate::session::{Comparison, Insight, Run, Session, UvmPoint, compare, insights};
 use crate::stats::Estimate;
 use crate::units::{Nanos, Stamp};
 
 /// Least time between two estimates of the same run.
 const PERIOD: Nanos = Nanos::millis(250);
 
-/// Estimates of the run under way and of the one before it.
+/// Estimates of the run under way and of the one before it, and what they mean.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Digest {
     /// The run that `now` is of.
@@ -17,12 +18,31 @@ pub struct Digest {
     pub now: Option<Estimate>,
     /// Pass time of the run of the same workload before it, and what changed since, in words.
     pub before: Option<(Estimate, String)>,
+    /// What stays of the baseline on the charts.
+    pub ghost: Option<Ghost>,
+    /// The compared run against the baseline, or why not; `None` without a baseline.
+    pub comparison: Option<Result<Comparison, String>>,
+    /// What the present run's figures mean, the weightiest first.
+    pub insights: Vec<Insight>,
     made: Stamp,
+}
+
+/// Means of the baseline, for lines on the charts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ghost {
+    /// The baseline.
+    pub run: RunId,
+    /// Its median pass time, ns.
+    pub pass_ns: Option<f64>,
+    /// Bytes that the driver moved per second, both ways, while it ran.
+    pub migrated: Option<f64>,
+    /// Counted GPU faults per second while it ran.
+    pub gpu_faults: Option<f64>,
 }
 
 impl Digest {
     /// Takes a pass that has ended into account.
-    pub fn refresh(&mut self, session: &Session) {
+    pub fn refresh(&mut self, session: &Session, ui: &UiState) {
         let Some(run) = session.runs.current() else { return };
         let fresh = self.run != Some(run.start.run);
         if !fresh && self.now.is_some_and(|e| e.n >= 8) && session.now.since(self.made) < PERIOD {
@@ -34,6 +54,16 @@ impl Digest {
         }
         self.now = run.estimate();
         self.made = session.now;
+        self.insights = insights(session);
+        self.compare(session, ui);
+    }
+
+    /// Compares with the baseline.
+    pub fn compare(&mut self, session: &Session, ui: &UiState) {
+        let baseline = ui.baseline.and_then(|id| session.runs.find(id));
+        let other = ui.compared.and_then(|id| session.runs.find(id)).or_else(|| session.runs.current());
+        self.ghost = baseline.map(|run| ghost(session, run));
+        self.comparison = baseline.zip(other).map(|(baseline, other)| compare(baseline, other));
     }
 
     /// How many times as long a pass takes as before; above 1 is slower.
@@ -48,4 +78,17 @@ fn before(session: &Session, run: &Run) -> Option<(Estimate, String)> {
         |other: &&Run| other.start.run < run.start.run && other.start.settings.workload == run.start.settings.workload;
     let earlier = session.runs.runs.iter().rev().filter(same).find(|other| other.counted().next().is_some())?;
     Some((earlier.estimate()?, crate::session::difference(&earlier.start, &run.start)))
+}
+
+fn ghost(session: &Session, run: &Run) -> Ghost {
+    let next = session.runs.runs.iter().find(|other| other.start.run > run.start.run);
+    let end = next.map_or(session.now, |next| next.at);
+    let mean =
+        |of: &dyn Fn(&UvmPoint) -> Option<f64>| session.uvm.points.means(run.at, end, 1, of).first().copied().flatten();
+    Ghost {
+        run: run.start.run,
+        pass_ns: run.estimate().map(|estimate| estimate.median),
+        migrated: mean(&|p| p.per_second(p.counters?.bytes_htod + p.counters?.bytes_dtoh)),
+        gpu_faults: mean(&|p| p.per_second(p.counters?.gpu_faults)),
+    }
 }

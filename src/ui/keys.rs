@@ -9,10 +9,18 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Choose the workload above.
+    /// Choose the workload, block or run above; scroll up.
     Previous,
-    /// Choose the workload below.
+    /// Choose the workload, block or run below; scroll down.
     Next,
+    /// The block to the left.
+    Left,
+    /// The block to the right.
+    Right,
+    /// The n-th block of all ranges, from 0.
+    Block(usize),
+    /// The n-th run of the session, from 0.
+    Choose(usize),
     /// Run what is chosen; in an overlay: yes.
     Enter,
     /// Run the n-th workload, from 0.
@@ -57,6 +65,14 @@ pub enum Action {
     Show(Screen),
     /// Show the next screen.
     NextScreen,
+    /// Show the screen before.
+    PreviousScreen,
+    /// Make a run the baseline, or let go of it.
+    Baseline,
+    /// Measure the link's ceiling.
+    ProbeLink,
+    /// The next colours.
+    Colours,
     /// The list of keys.
     Help,
     /// Draw everything anew.
@@ -146,8 +162,10 @@ const fn code(code: KeyCode) -> Chord {
 
 /// How far a key jumps in a recording.
 const JUMP: Nanos = Nanos::millis(5_000);
-const BACK: Seek = Seek::Back(JUMP);
-const FORWARD: Seek = Seek::Forward(JUMP);
+/// What ← asks for.
+pub const BACK: Seek = Seek::Back(JUMP);
+/// What → asks for.
+pub const FORWARD: Seek = Seek::Forward(JUMP);
 
 const LIVE: &[Mode] = &[Mode::Live];
 const REPLAY: &[Mode] = &[Mode::Replay];
@@ -173,8 +191,10 @@ macro_rules! rows {
 
 /// Every key, in the order of the footer and of the help.
 pub const TABLE: &[Row] = rows! {
-    Workload IfRoom LIVE "↑↓" "up/dn" "choose" "choose a workload"
+    Workload IfRoom ALL "↑↓" "up/dn" "choose" "choose a workload, a block, a run; scroll what is longer"
         [code(KeyCode::Up) => Action::Previous] [code(KeyCode::Down) => Action::Next];
+    Workload Never ALL "←→" "lf/rt" "block" "move the cursor of the memory map"
+        [code(KeyCode::Left) => Action::Left] [code(KeyCode::Right) => Action::Right];
     Workload IfRoom LIVE "⏎" "enter" "run" "run the chosen workload (in a question: yes)"
         [code(KeyCode::Enter) => Action::Enter];
     Workload Never LIVE "1–9" "1-9" "run" "run a workload by its number"
@@ -185,8 +205,7 @@ pub const TABLE: &[Row] = rows! {
         [plain(' ') => Action::Pause];
     Workload IfRoom REPLAY "< >" "< >" "speed" "play slower or faster"
         [plain('<') => Action::Slower] [plain('>') => Action::Faster];
-    Workload IfRoom REPLAY "← →" "lf/rt" "5 s" "back or on by 5 s (PgUp and PgDn too)"
-        [code(KeyCode::Left) => Action::Seek(BACK)] [code(KeyCode::Right) => Action::Seek(FORWARD)]
+    Workload IfRoom REPLAY "← →" "lf/rt" "5 s" "back or on by 5 s (with PgUp and PgDn on every screen)"
         [code(KeyCode::PageUp) => Action::Seek(BACK)] [code(KeyCode::PageDown) => Action::Seek(FORWARD)];
     Workload Never REPLAY "Home End" "Home End" "ends" "to the recording's start, to its end"
         [code(KeyCode::Home) => Action::Seek(Seek::Start)] [code(KeyCode::End) => Action::Seek(Seek::End)];
@@ -212,8 +231,17 @@ pub const TABLE: &[Row] = rows! {
         [plain('l') => Action::LogScale];
     Picture Never ALL "x" "x" "peaks" "reset the peaks"
         [plain('x') => Action::ResetPeaks];
-    Picture Never ALL "F1 Tab" "F1 Tab" "screen" "show a screen, the next screen"
-        [code(KeyCode::F(1)) => Action::Show(Screen::Live)] [code(KeyCode::Tab) => Action::NextScreen];
+    Picture IfRoom RUNNING "g" "g" "baseline" "pin the run as the baseline; its ghost stays on the charts"
+        [plain('g') => Action::Baseline];
+    Picture Never ALL "F1–F6" "F1-F6" "screen" "Live, Memory, Faults, Compare, Machine, Insights (Tab: the next)"
+        [code(KeyCode::F(1)) => Action::Show(Screen::Live)] [code(KeyCode::F(2)) => Action::Show(Screen::Memory)]
+        [code(KeyCode::F(3)) => Action::Show(Screen::Faults)] [code(KeyCode::F(4)) => Action::Show(Screen::Compare)]
+        [code(KeyCode::F(5)) => Action::Show(Screen::Machine)] [code(KeyCode::F(6)) => Action::Show(Screen::Insights)]
+        [code(KeyCode::Tab) => Action::NextScreen] [code(KeyCode::BackTab) => Action::PreviousScreen];
+    Picture Never ALL "c" "c" "colours" "dark, light, colour-blind or no colours"
+        [plain('c') => Action::Colours];
+    Picture Never LIVE "k" "k" "link" "measure what the link carries: explicit copies for a second"
+        [plain('k') => Action::ProbeLink];
     Picture IfRoom ALL "s" "s" "picture" "save what is on the screen (.svg and .png)"
         [plain('s') => Action::Picture];
     Picture Never ALL "R" "R" "report" "save a report of the session with pictures (a folder)"
@@ -235,6 +263,19 @@ pub fn action(key: &KeyEvent) -> Option<Action> {
     let modifiers = key.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT);
     let wanted = (key.code, modifiers);
     TABLE.iter().flat_map(|row| row.keys).find(|(chord, _)| *chord == wanted).map(|(_, action)| *action)
+}
+
+/// Whether the footer of a screen shows a row that works in the mode: arrows choose where there is something to choose,
+/// and settings are changed where their effect is seen.
+pub fn belongs(row: &Row, mode: Mode, screen: Screen) -> bool {
+    let does = |action: Action| row.keys.iter().any(|(_, other)| *other == action);
+    match screen {
+        Screen::Live => mode == Mode::Live || !does(Action::Previous),
+        _ if does(Action::Enter) => false,
+        Screen::Memory | Screen::Compare | Screen::Machine | Screen::Insights | Screen::Faults => {
+            !does(Action::ZoomIn) && !does(Action::LogScale) || screen == Screen::Faults
+        }
+    }
 }
 
 /// Rows that do something in a mode.
@@ -273,7 +314,7 @@ mod tests {
         let shifted = KeyEvent::new(KeyCode::Char('?'), KeyModifiers::SHIFT);
         assert_eq!(action(&shifted), Some(Action::Help));
         assert_eq!(action(&KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Some(Action::Quit));
-        assert_eq!(action(&KeyEvent::new(KeyCode::Char('c'), KeyModifiers::NONE)), None);
+        assert_eq!(action(&KeyEvent::new(KeyCode::Char('c'), KeyModifiers::NONE)), Some(Action::Colours));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub use guard::{Guard, GuardError};
 pub use keys::{Footer, Group, TABLE as KEYS};
 pub use setup::{Entry, Mode, Setup};
 pub use state::{Model, Overlay, Screen, UiState};
-pub use theme::{Depth, Glyphs, Theme};
+pub use theme::{Depth, Glyphs, Palette, Theme};
 pub use update::{Msg, update};
 pub use view::{draw, render};
 

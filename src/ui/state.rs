@@ -2,8 +2,9 @@
 
 use super::digest::Digest;
 use super::setup::{Mode, Setup};
-use crate::event::{Counters, Settings};
-use crate::session::{Session, UvmPoint};
+use super::theme::Depth;
+use crate::event::{Counters, RunId, Settings};
+use crate::session::{Run, Session, UvmPoint};
 use crate::units::{Nanos, Stamp};
 
 /// A screen.
@@ -11,23 +12,48 @@ use crate::units::{Nanos, Stamp};
 pub enum Screen {
     /// Everything on one time axis.
     Live,
+    /// Where every block lives, and a block's history.
+    Memory,
+    /// What faults, moves and thrashes.
+    Faults,
+    /// Runs of the session against a baseline.
+    Compare,
+    /// Which unified memory this is, and what watches it.
+    Machine,
+    /// What it means.
+    Insights,
 }
 
 impl Screen {
     /// Every screen, in the order of Tab.
-    pub const ALL: [Screen; 1] = [Screen::Live];
+    pub const ALL: [Screen; 6] =
+        [Screen::Live, Screen::Memory, Screen::Faults, Screen::Compare, Screen::Machine, Screen::Insights];
 
     /// The screen after this one.
     pub fn next(self) -> Self {
-        let at = Self::ALL.iter().position(|screen| *screen == self).unwrap_or(0);
-        Self::ALL[(at + 1) % Self::ALL.len()]
+        Self::ALL[(self.number() + 1) % Self::ALL.len()]
+    }
+
+    /// The screen before this one.
+    pub fn previous(self) -> Self {
+        Self::ALL[(self.number() + Self::ALL.len() - 1) % Self::ALL.len()]
     }
 
     /// Its name on the tab.
     pub const fn title(self) -> &'static str {
         match self {
             Screen::Live => "Live",
+            Screen::Memory => "Memory",
+            Screen::Faults => "Faults",
+            Screen::Compare => "Compare",
+            Screen::Machine => "Machine",
+            Screen::Insights => "Insights",
         }
+    }
+
+    /// Its number, from 0.
+    pub fn number(self) -> usize {
+        Self::ALL.iter().position(|screen| *screen == self).unwrap_or(0)
     }
 }
 
@@ -69,6 +95,18 @@ pub struct UiState {
     pub log: bool,
     /// Peaks count from here.
     pub peaks_from: Stamp,
+    /// The block under the cursor of the memory map, counted through all ranges.
+    pub block: usize,
+    /// The run that others are compared with.
+    pub baseline: Option<RunId>,
+    /// The run that is compared; `None` is the present one.
+    pub compared: Option<RunId>,
+    /// First line shown of a screen that is longer than the terminal.
+    pub scroll: u16,
+    /// How many colours the terminal has, for the key that goes through the themes.
+    pub depth: Depth,
+    /// Whether a key was pressed: then nobody needs to be told that there are keys.
+    pub pressed: bool,
     /// Speed of a replay.
     pub speed: f64,
     /// Whether a pause was asked for. A workload pauses later, after its pass; a replay does not say that it pauses.
@@ -114,6 +152,12 @@ impl Model {
             window: FIRST_WINDOW,
             log: false,
             peaks_from: Stamp(0),
+            block: 0,
+            baseline: None,
+            compared: None,
+            scroll: 0,
+            depth: setup.theme.depth,
+            pressed: false,
             speed: setup.speed,
             paused: false,
             recording: setup.recording.then_some(Stamp(0)),
@@ -131,6 +175,20 @@ impl Model {
     /// The estimates that are to be drawn.
     pub fn estimates(&self) -> &Digest {
         self.frozen.as_ref().map_or(&self.digest, |frozen| &frozen.1)
+    }
+
+    /// Makes the estimates anew that depend on what is chosen.
+    pub fn compare_again(&mut self) {
+        match &mut self.frozen {
+            Some(frozen) => frozen.1.compare(&frozen.0, &self.ui),
+            None => self.digest.compare(&self.session, &self.ui),
+        }
+    }
+
+    /// The run that is compared with the baseline.
+    pub fn compared(&self) -> Option<&Run> {
+        let runs = &self.shown().runs;
+        self.ui.compared.and_then(|id| runs.find(id)).or_else(|| runs.current())
     }
 
     /// Whether nothing goes on: the replay is paused, or the workload is (or was, where a replay has come to).

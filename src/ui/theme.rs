@@ -1,8 +1,10 @@
 //! Roles → styles and glyphs. Views ask for a role, never for a colour.
-//!
-//! Colours are those of Okabe and Ito's palette, which people with the usual kinds of colour blindness can tell apart, as
-//! true colour, as the nearest of 256, or as the nearest of 16.
 
+mod palette;
+
+pub use palette::Palette;
+
+use palette::Hue;
 use ratatui::style::{Color, Modifier, Style};
 
 /// How many colours may be used.
@@ -71,8 +73,16 @@ pub enum Role {
     Warmup,
     /// The line where a setting changed.
     Marker,
-    /// The line of what is possible.
+    /// The line of what is possible, and the baseline's ghost.
     Ceiling,
+    /// Pages that live on both sides.
+    Both,
+    /// Pages that the GPU works on over the link.
+    Remote,
+    /// Pages that nothing is known of.
+    Unknown,
+    /// A fault of this moment.
+    Faulting,
 }
 
 /// Characters to draw with.
@@ -91,22 +101,8 @@ pub struct Theme {
     pub depth: Depth,
     /// Which characters.
     pub glyphs: Glyphs,
-}
-
-const ORANGE: Hue = Hue { rgb: (230, 159, 0), indexed: 214, ansi: Color::Yellow };
-const SKY: Hue = Hue { rgb: (86, 180, 233), indexed: 74, ansi: Color::LightCyan };
-const GREEN: Hue = Hue { rgb: (0, 178, 130), indexed: 36, ansi: Color::Green };
-const YELLOW: Hue = Hue { rgb: (240, 228, 66), indexed: 227, ansi: Color::LightYellow };
-const BLUE: Hue = Hue { rgb: (70, 130, 220), indexed: 68, ansi: Color::LightBlue };
-const VERMILION: Hue = Hue { rgb: (226, 92, 22), indexed: 166, ansi: Color::LightRed };
-const PURPLE: Hue = Hue { rgb: (204, 121, 167), indexed: 175, ansi: Color::LightMagenta };
-const GREY: Hue = Hue { rgb: (136, 142, 154), indexed: 245, ansi: Color::DarkGray };
-const FRAME: Hue = Hue { rgb: (84, 92, 108), indexed: 240, ansi: Color::DarkGray };
-
-struct Hue {
-    rgb: (u8, u8, u8),
-    indexed: u8,
-    ansi: Color,
+    /// Which colours.
+    pub palette: Palette,
 }
 
 impl Theme {
@@ -126,34 +122,70 @@ impl Theme {
         };
         let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
         let utf8 = locale.to_ascii_lowercase().replace('-', "").contains("utf8");
-        Self { depth, glyphs: if utf8 { Glyphs::Unicode } else { Glyphs::Ascii } }
+        // Terminals that set it say "foreground;background": 7 and 15 are the white ones.
+        let light = set("COLORFGBG").is_some_and(|value| matches!(value.rsplit(';').next(), Some("7" | "15")));
+        let palette = if light { Palette::Light } else { Palette::Dark };
+        Self { depth, glyphs: if utf8 { Glyphs::Unicode } else { Glyphs::Ascii }, palette }
+    }
+
+    /// The next theme for a key: the palettes, then no colour, then the palettes again.
+    pub fn next(self, depth: Depth) -> Self {
+        let (palette, depth) = match (self.depth, self.palette) {
+            (Depth::Mono, _) => (Palette::Dark, depth),
+            (_, Palette::Dark) => (Palette::Light, depth),
+            (_, Palette::Light) => (Palette::ColourBlind, depth),
+            (_, Palette::ColourBlind) => (Palette::Dark, Depth::Mono),
+        };
+        Self { depth, palette, ..self }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match (self.depth, self.palette) {
+            (Depth::Mono, _) => "mono",
+            (_, Palette::Dark) => "dark",
+            (_, Palette::Light) => "light",
+            (_, Palette::ColourBlind) => "colour-blind",
+        }
     }
 
     /// The style of a role.
     pub fn style(&self, role: Role) -> Style {
         let plain = Style::new();
+        let bold = plain.add_modifier(Modifier::BOLD);
+        let dim = plain.add_modifier(self.mono(Modifier::DIM));
+        let hues = self.palette.hues();
         match role {
             Role::Text => plain,
-            Role::Value | Role::Title => plain.add_modifier(Modifier::BOLD),
-            Role::Dim => self.ink(plain.add_modifier(self.mono(Modifier::DIM)), &GREY),
-            Role::Border => self.ink(plain.add_modifier(self.mono(Modifier::DIM)), &FRAME),
-            Role::Key => self.ink(plain.add_modifier(Modifier::BOLD), &SKY),
-            Role::Selected => plain.add_modifier(Modifier::BOLD | Modifier::REVERSED),
-            Role::Good | Role::ByPrefetch => self.ink(plain, &GREEN),
-            Role::Warning => self.ink(plain.add_modifier(Modifier::BOLD), &YELLOW),
-            Role::Error => self.ink(plain.add_modifier(Modifier::BOLD), &VERMILION),
-            Role::Live => self.badge(&GREEN),
-            Role::Simulated => self.badge(&YELLOW),
-            Role::Badge => self.badge(&SKY),
-            Role::HtoD | Role::ByUser => self.ink(plain, &SKY),
-            Role::DtoH => self.ink(plain, &ORANGE),
-            Role::Gpu => self.ink(plain, &GREEN),
-            Role::Cpu | Role::ByEviction => self.ink(plain, &PURPLE),
-            Role::ByFault => self.ink(plain, &VERMILION),
-            Role::ByOther | Role::Warmup => self.ink(plain.add_modifier(self.mono(Modifier::DIM)), &GREY),
-            Role::Pass => self.ink(plain, &YELLOW),
-            Role::Marker => self.ink(plain.add_modifier(self.mono(Modifier::DIM)), &BLUE),
-            Role::Ceiling => self.ink(plain.add_modifier(self.mono(Modifier::DIM)), &GREY),
+            Role::Value | Role::Title => bold,
+            Role::Dim | Role::Ceiling | Role::ByOther | Role::Warmup | Role::Unknown => self.ink(dim, &hues.grey),
+            Role::Border => self.ink(dim, &hues.frame),
+            Role::Key => self.ink(bold, &hues.sky),
+            Role::Selected => bold.add_modifier(Modifier::REVERSED),
+            Role::Good | Role::ByPrefetch | Role::Gpu => self.ink(plain, &hues.green),
+            Role::Warning => self.ink(bold, &hues.yellow),
+            Role::Error | Role::Faulting => self.ink(bold, &hues.red),
+            Role::Live => self.badge(&hues.green),
+            Role::Simulated => self.badge(&hues.yellow),
+            Role::Badge => self.badge(&hues.sky),
+            Role::HtoD | Role::ByUser => self.ink(plain, &hues.sky),
+            Role::DtoH => self.ink(plain, &hues.orange),
+            Role::Cpu | Role::ByEviction => self.ink(plain, &hues.purple),
+            Role::ByFault => self.ink(plain, &hues.red),
+            Role::Pass => self.ink(plain, &hues.yellow),
+            Role::Marker => self.ink(dim, &hues.blue),
+            Role::Both => self.ink(plain, &hues.blue),
+            Role::Remote => self.ink(plain, &hues.yellow),
+        }
+    }
+
+    /// The background for a heat of 0 (none) to 3; `None` where the terminal has too few colours for it.
+    pub fn heat(&self, heat: usize) -> Option<Color> {
+        let (rgb, indexed) = self.palette.hues().heat.get(heat.checked_sub(1)?).copied()?;
+        match self.depth {
+            Depth::True => Some(rgb),
+            Depth::Ansi256 => Some(Color::Indexed(indexed)),
+            Depth::Ansi16 | Depth::Mono => None,
         }
     }
 
@@ -187,7 +219,7 @@ impl Theme {
     fn badge(&self, hue: &Hue) -> Style {
         let bold = Style::new().add_modifier(Modifier::BOLD);
         match self.colour(hue) {
-            Some(colour) => bold.fg(Color::Black).bg(colour),
+            Some(colour) => bold.fg(self.palette.hues().on_badge).bg(colour),
             None => bold.add_modifier(Modifier::REVERSED),
         }
     }
@@ -204,19 +236,43 @@ mod tests {
     #[test]
     fn the_environment_decides() {
         let rich = detect(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("LANG", "de_DE.UTF-8")]);
-        assert_eq!(rich, Theme { depth: Depth::True, glyphs: Glyphs::Unicode });
+        assert_eq!(rich, Theme { depth: Depth::True, glyphs: Glyphs::Unicode, palette: Palette::Dark });
         let silent = detect(&[("TERM", "xterm-256color"), ("NO_COLOR", "1"), ("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]);
-        assert_eq!(silent, Theme { depth: Depth::Mono, glyphs: Glyphs::Ascii });
+        assert_eq!(silent, Theme { depth: Depth::Mono, glyphs: Glyphs::Ascii, palette: Palette::Dark });
         assert_eq!(detect(&[("TERM", "xterm"), ("NO_COLOR", "")]).depth, Depth::Ansi16);
+        assert_eq!(detect(&[("TERM", "xterm"), ("COLORFGBG", "0;15")]).palette, Palette::Light);
     }
 
     #[test]
     fn mono_has_no_colour_at_all() {
-        let mono = Theme { depth: Depth::Mono, glyphs: Glyphs::Ascii };
+        let mono = Theme { depth: Depth::Mono, glyphs: Glyphs::Ascii, palette: Palette::Dark };
         for role in [Role::Live, Role::Simulated, Role::HtoD, Role::Error, Role::Dim, Role::Selected] {
             let style = mono.style(role);
             assert_eq!((style.fg, style.bg), (None, None), "{role:?}");
         }
         assert_ne!(mono.style(Role::Simulated), mono.style(Role::Text));
+    }
+    #[test]
+    fn the_key_goes_through_every_theme_and_back() {
+        let first = detect(&[("TERM", "xterm-256color"), ("LANG", "C.UTF-8")]);
+        let mut names = vec![first.name()];
+        let mut theme = first.next(first.depth);
+        while theme != first {
+            names.push(theme.name());
+            theme = theme.next(first.depth);
+        }
+        assert_eq!(names, ["dark", "light", "colour-blind", "mono"]);
+    }
+
+    #[test]
+    fn places_and_directions_differ_in_every_palette() {
+        for palette in [Palette::Dark, Palette::Light, Palette::ColourBlind] {
+            let theme = Theme { depth: Depth::Ansi256, glyphs: Glyphs::Unicode, palette };
+            let roles = [Role::Gpu, Role::Cpu, Role::Both, Role::Remote, Role::HtoD, Role::DtoH, Role::ByFault];
+            let colours: Vec<_> = roles.map(|role| theme.style(role).fg).into_iter().collect();
+            for (i, colour) in colours.iter().enumerate() {
+                assert!(!colours[i + 1..].contains(colour), "{palette:?} {:?}", roles[i]);
+            }
+        }
     }
 }

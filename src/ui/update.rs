@@ -4,7 +4,7 @@ use super::digest::Digest;
 use super::keys::{self, Action};
 use super::settings;
 use super::setup::Mode;
-use super::state::{Model, Overlay, SPEEDS, WINDOWS};
+use super::state::{Model, Overlay, SPEEDS, Screen, WINDOWS};
 use super::view;
 use crate::event::{Body, Control, Event, Level, Outcome, REPLAY, RunEvent, Seek};
 use crate::session::Session;
@@ -72,7 +72,7 @@ fn take_in(model: &mut Model, event: &Event) {
     }
     model.session.apply(event);
     match &event.body {
-        Body::Run(RunEvent::PassEnded(_) | RunEvent::Started(_)) => model.digest.refresh(&model.session),
+        Body::Run(RunEvent::PassEnded(_) | RunEvent::Started(_)) => model.digest.refresh(&model.session, &model.ui),
         Body::Run(RunEvent::Ended { outcome: Outcome::Failed(why), .. }) => {
             model.ui.overlay = Overlay::Error(why.clone());
         }
@@ -102,6 +102,7 @@ fn click(model: &mut Model, column: u16, row: u16) -> Option<Control> {
 /// Does what a key or a click asks for.
 pub fn act(model: &mut Model, action: Action) -> Option<Control> {
     model.ui.hint = None;
+    model.ui.pressed = true;
     if action == Action::Quit {
         return Some(Control::Stop);
     }
@@ -120,8 +121,11 @@ pub fn act(model: &mut Model, action: Action) -> Option<Control> {
             model.ui.paused = !model.ui.paused;
             Some(Control::Pause(model.ui.paused))
         }
+        Action::Previous | Action::Next if model.ui.screen != Screen::Live => step(model, action),
         Action::Previous => choose(model, model.ui.selected.saturating_sub(1)),
         Action::Next => choose(model, model.ui.selected + 1),
+        Action::Enter if model.ui.screen == Screen::Compare => look(model, Action::Baseline),
+        Action::Enter if model.ui.screen != Screen::Live => None,
         Action::Enter => settings::run(model, model.ui.selected),
         Action::RunNumber(n) => settings::run(model, n),
         Action::Prefetch => settings::prefetch(model),
@@ -132,22 +136,27 @@ pub fn act(model: &mut Model, action: Action) -> Option<Control> {
         Action::Smaller => settings::resize(model, false),
         Action::Slower => speed(model, false),
         Action::Faster => speed(model, true),
+        // On the map, arrows move its cursor.
+        Action::Left | Action::Right if model.setup.mode == Mode::Replay && model.ui.screen != Screen::Memory => {
+            Some(Control::Seek(if action == Action::Left { keys::BACK } else { keys::FORWARD }))
+        }
         Action::Seek(seek) => {
             // A step pauses by itself.
             model.ui.paused |= seek == Seek::Step;
             Some(Control::Seek(seek))
         }
         Action::Record => record(model),
-        Action::Back => Some(Control::Stop),
-        other => {
-            look(model, other);
-            None
+        Action::ProbeLink => {
+            model.ui.hint = Some("the link is measured after this pass, for about a second: see F5".to_owned());
+            Some(Control::ProbeLink)
         }
+        Action::Back => Some(Control::Stop),
+        other => look(model, other),
     }
 }
 
 /// Actions that change only what is seen.
-fn look(model: &mut Model, action: Action) {
+fn look(model: &mut Model, action: Action) -> Option<Control> {
     let ui = &mut model.ui;
     match action {
         Action::Freeze => {
@@ -160,11 +169,75 @@ fn look(model: &mut Model, action: Action) {
         Action::ZoomIn => ui.window = ui.window.saturating_sub(1),
         Action::ZoomOut => ui.window = (ui.window + 1).min(WINDOWS.len() - 1),
         Action::ResetPeaks => ui.peaks_from = model.session.now,
-        Action::Show(screen) => ui.screen = screen,
-        Action::NextScreen => ui.screen = ui.screen.next(),
+        Action::Show(screen) => show(model, screen),
+        Action::NextScreen => show(model, model.ui.screen.next()),
+        Action::PreviousScreen => show(model, model.ui.screen.previous()),
         Action::Help => ui.overlay = Overlay::Help(0),
+        Action::Left | Action::Right => return step(model, action),
+        Action::Block(block) => {
+            ui.block = block;
+            show(model, Screen::Memory);
+        }
+        Action::Choose(n) => {
+            model.ui.compared = model.shown().runs.runs.get(n).map(|run| run.start.run);
+            model.compare_again();
+        }
+        Action::Baseline => baseline(model),
+        Action::Colours => {
+            let theme = model.setup.theme.next(model.ui.depth);
+            model.setup.theme = theme;
+            model.ui.hint = Some(format!("colours: {}", theme.name()));
+        }
         _ => {}
     }
+    None
+}
+
+fn show(model: &mut Model, screen: Screen) {
+    if model.ui.screen != screen {
+        model.ui.screen = screen;
+        model.ui.scroll = 0;
+    }
+}
+
+/// Makes the run that is compared, or the present one, the baseline; the baseline itself stops being it.
+fn baseline(model: &mut Model) {
+    let Some(run) = model.compared().map(|run| run.start.run) else {
+        model.ui.hint = Some("no run has begun yet".to_owned());
+        return;
+    };
+    let pinned = model.ui.baseline == Some(run);
+    model.ui.baseline = (!pinned).then_some(run);
+    model.ui.hint = Some(match pinned {
+        true => "no baseline any more".to_owned(),
+        false => format!("run {run} is the baseline: change one thing, and F4 says what it did"),
+    });
+    model.compare_again();
+}
+
+/// An arrow on a screen without a menu.
+fn step(model: &mut Model, action: Action) -> Option<Control> {
+    let back = matches!(action, Action::Previous | Action::Left);
+    match model.ui.screen {
+        Screen::Memory => model.ui.block = view::block_after(model, action),
+        Screen::Compare if matches!(action, Action::Previous | Action::Next) => {
+            let runs = &model.shown().runs.runs;
+            let present = model.compared().map(|run| run.start.run);
+            let at = runs.iter().position(|run| Some(run.start.run) == present).unwrap_or(0);
+            let next = if back { at.saturating_sub(1) } else { (at + 1).min(runs.len().saturating_sub(1)) };
+            // The newest is followed as it changes.
+            let newest = next + 1 == runs.len();
+            model.ui.compared = runs.get(next).filter(|_| !newest).map(|run| run.start.run);
+            model.compare_again();
+        }
+        Screen::Faults | Screen::Machine | Screen::Insights => {
+            let most = view::scrollable(model);
+            model.ui.scroll =
+                if back { model.ui.scroll.saturating_sub(1) } else { model.ui.scroll.saturating_add(1).min(most) };
+        }
+        Screen::Live | Screen::Compare => {}
+    }
+    None
 }
 
 fn choose(model: &mut Model, at: usize) -> Option<Control> {

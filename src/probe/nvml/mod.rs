@@ -99,6 +99,7 @@ impl NvmlProbe {
             method: "NVML memory, utilisation, power, clock, link".to_owned(),
             period: gauges::PERIOD,
             note: String::new(),
+            cost: "10 µs a value".to_owned(),
         };
         let pcie = match &self.facts.pcie {
             Ok(source) => source.info(),
@@ -107,6 +108,7 @@ impl NvmlProbe {
                 method: "none works".to_owned(),
                 period: Nanos(0),
                 note: why.to_string(),
+                cost: String::new(),
             },
         };
         vec![gauges, pcie]

@@ -96,7 +96,8 @@ impl Probe for RangesProbe {
             name: "ranges".to_owned(),
             method: "/proc/PID/maps and pagemap of the watched process".to_owned(),
             period: PERIOD,
-            note: "seldomer where there is much memory: 5 % of a core at most".to_owned(),
+            note: "seldomer where there is much memory".to_owned(),
+            cost: "5 % of a core at most".to_owned(),
         }
     }
 

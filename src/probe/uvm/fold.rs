@@ -73,8 +73,8 @@ impl TickFold {
                 self.totals.remote_maps += 1;
                 self.window.remote_map(cause, address);
             }
-            Record::ReadDuplicate { .. } => self.window.sums().read_duplicates += 1,
-            Record::ReadInvalidate { .. } => self.window.sums().read_invalidates += 1,
+            Record::ReadDuplicate { address, bytes, .. } => self.window.duplicated(address, bytes),
+            Record::ReadInvalidate { address, bytes, .. } => self.window.invalidated(address, bytes),
             Record::Fatal { .. } => self.window.sums().fatal += 1,
             Record::ThrottleEnd { .. } => {}
         }

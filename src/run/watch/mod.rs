@@ -97,7 +97,7 @@ fn setup(args: &WatchArgs) -> Setup {
         oversubscription: false,
         speed: 1.0,
         recording: args.record.is_some(),
-        theme: theme(),
+        theme: theme(args.theme),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::device::{DeviceError, Recovery, Transfer};
 use crate::event::{Advice, Cause};
+use crate::sim::side::Side;
 use crate::units::BLOCK;
 
 fn moved(events: &EventTotals, cause: Cause, dst: Proc) -> u64 {
@@ -82,7 +83,7 @@ fn a_preferred_host_keeps_its_pages_and_the_gpu_maps_them() {
 
 #[test]
 fn a_full_card_evicts_what_came_first() {
-    let mut bench = Bench::cramped(32, Bytes::mib(48));
+    let mut bench = Bench::cramped("h200", 32, Bytes::mib(48));
     bench.sweep(Proc::Cpu, Access::Write);
     bench.since();
     bench.sim.device.transfer(bench.buffer, bench.buffer.whole(), Transfer::Prefetch, GPU).unwrap();
@@ -91,9 +92,9 @@ fn a_full_card_evicts_what_came_first() {
     assert_eq!(moved(&events, Cause::Eviction, Proc::Cpu), 16 << 20);
     let world = bench.sim.device.world.lock();
     let blocks = &world.ranges[&bench.buffer.id].blocks;
-    let here: Vec<bool> = blocks.iter().map(|b| b.chunk.is_some()).collect();
+    let here: Vec<bool> = blocks.iter().map(|b| b.chunk.get(Side::GPU).is_some()).collect();
     assert_eq!(here, [vec![false; 8], vec![true; 16]].concat());
-    assert_eq!(world.vram_used(), 16 * BLOCK);
+    assert_eq!(world.vram_used(Side::GPU), 16 * BLOCK);
 }
 
 #[test]

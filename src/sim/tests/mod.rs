@@ -1,6 +1,6 @@
 //! The simulated machine as a whole.
 
-mod calibration;
+mod driver;
 mod memory;
 mod properties;
 
@@ -25,11 +25,24 @@ impl Bench {
         Self::with(open("h200").unwrap(), kind, bytes, level)
     }
 
-    /// On a card of so little memory that blocks are evicted.
-    pub fn cramped(vram_mib: u64, bytes: Bytes) -> Self {
-        let mut profile = profile::Profile::bundled("h200").unwrap();
+    /// On cards of so little memory that blocks are evicted.
+    pub fn cramped(name: &str, vram_mib: u64, bytes: Bytes) -> Self {
+        let mut profile = profile::Profile::bundled(name).unwrap();
         (profile.gpu.vram_mib, profile.gpu.reserved_mib) = (vram_mib, 0);
-        Self::with(assemble("cramped", profile), MemoryKind::Managed, bytes, TraceLevel::Full)
+        Self::with(assemble("cramped", profile, Params::default()), MemoryKind::Managed, bytes, TraceLevel::Full)
+    }
+
+    /// On two GPUs that reach each other only by way of the host.
+    pub fn unlinked(bytes: Bytes) -> Self {
+        let mut profile = profile::Profile::bundled("h200-x2").unwrap();
+        profile.peer = None;
+        Self::with(assemble("unlinked", profile, Params::default()), MemoryKind::Managed, bytes, TraceLevel::Full)
+    }
+
+    /// On a bundled machine with some parameters set.
+    pub fn set(name: &str, params: &[&str], bytes: Bytes) -> Self {
+        let params: Vec<String> = params.iter().map(|text| (*text).to_owned()).collect();
+        Self::with(open_with(name, &params).unwrap(), MemoryKind::Managed, bytes, TraceLevel::Full)
     }
 
     fn with(mut sim: Simulation, kind: MemoryKind, bytes: Bytes, level: TraceLevel) -> Self {

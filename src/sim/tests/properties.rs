@@ -3,14 +3,15 @@
 use super::*;
 use crate::device::Transfer;
 use crate::event::{Advice, Body, Event};
+use crate::sim::side::Side;
 use crate::units::{Nanos, PAGE};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Touch(bool, Access, Pattern, u64),
-    Prefetch(bool),
-    Advise(Advice, bool),
+    Touch(u16, Access, Pattern, u64),
+    Prefetch(u16),
+    Advise(Advice, bool, u16),
     Level(TraceLevel),
     Idle(u64),
 }
@@ -32,28 +33,37 @@ fn pattern() -> impl Strategy<Value = Pattern> {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => (any::<bool>(), access(), pattern(), 1..=100u64).prop_map(|(g, a, p, n)| Step::Touch(g, a, p, n)),
-        1 => any::<bool>().prop_map(Step::Prefetch),
-        3 => (prop::sample::select(Advice::ALL), any::<bool>()).prop_map(|(a, set)| Step::Advise(a, set)),
+        6 => (0..3u16, access(), pattern(), 1..=100u64).prop_map(|(s, a, p, n)| Step::Touch(s, a, p, n)),
+        1 => (0..3u16).prop_map(Step::Prefetch),
+        3 => (prop::sample::select(Advice::ALL), any::<bool>(), 1..3u16).prop_map(|(a, set, g)| Step::Advise(a, set, g)),
         1 => prop::sample::select(TraceLevel::ALL).prop_map(Step::Level),
         1 => (0..200u64).prop_map(Step::Idle),
     ]
 }
 
-fn side(gpu: bool) -> Proc {
-    if gpu { GPU } else { Proc::Cpu }
+/// A processor by number; the second GPU is the first one where a machine has no more.
+fn side(bench: &Bench, number: u16) -> Proc {
+    let gpus = bench.sim.device.world.lock().topology.gpus;
+    match number.min(u16::from(gpus)) {
+        0 => Proc::Cpu,
+        gpu => Proc::Gpu(gpu - 1),
+    }
 }
 
 fn run(bench: &mut Bench, step: &Step) {
     match *step {
-        Step::Touch(gpu, access, pattern, percent) => {
+        Step::Touch(on, access, pattern, percent) => {
             let count = (bench.buffer.bytes.0 / 4 * percent / 100).max(1);
-            bench.touch(side(gpu), access, pattern, count);
+            bench.touch(side(bench, on), access, pattern, count);
         }
-        Step::Prefetch(gpu) => {
-            bench.sim.device.transfer(bench.buffer, bench.buffer.whole(), Transfer::Prefetch, side(gpu)).unwrap();
+        Step::Prefetch(to) => {
+            let to = side(bench, to);
+            bench.sim.device.transfer(bench.buffer, bench.buffer.whole(), Transfer::Prefetch, to).unwrap();
         }
-        Step::Advise(advice, set) => bench.sim.device.advise(bench.buffer, advice, set).unwrap(),
+        Step::Advise(advice, set, gpu) => {
+            let gpu = Side::of(side(bench, gpu)).unwrap();
+            bench.sim.device.world.lock().advise(bench.buffer.id, advice, set, gpu);
+        }
         Step::Level(level) => {
             bench.sim.tracer.set_level(level);
         }
@@ -77,22 +87,31 @@ fn poll(bench: &mut Bench) -> Vec<Vec<Event>> {
 fn sound(bench: &Bench) -> Result<(), TestCaseError> {
     let world = bench.sim.device.world.lock();
     for (index, block) in world.ranges[&bench.buffer.id].blocks.iter().enumerate() {
-        let wrong = block.fault_in_state(world.ranges[&bench.buffer.id].policy);
+        let wrong = block.fault_in_state(world.topology, world.ranges[&bench.buffer.id].policy);
         prop_assert!(wrong.is_none(), "block {}: {}", index, wrong.unwrap_or_default());
     }
-    prop_assert!(world.vram_used() <= world.vram_total());
+    for gpu in world.topology.sides().filter(|side| !side.is_cpu()) {
+        prop_assert!(world.vram_used(gpu) <= world.vram_total());
+    }
     Ok(())
 }
 
-/// Two machines: one with room for everything, one that must evict. The last block is short.
-fn benches() -> [Bench; 2] {
-    let bytes = Bytes(Bytes::mib(9).0 + 5 * PAGE);
+/// Machines with room for everything and machines that must evict; with one GPU, with two, linked and not. The last block
+/// is short.
+fn benches() -> [Bench; 4] {
+    let bytes = Bytes(Bytes::mib(5).0 + 5 * PAGE);
     let roomy = Bench::new(MemoryKind::Managed, bytes, TraceLevel::Full);
-    [roomy, Bench::cramped(6, bytes)]
+    [roomy, Bench::cramped("h200", 4, bytes), Bench::cramped("h200-x2", 4, bytes), Bench::unlinked(bytes)]
+}
+
+/// One with room and one GPU, and one with two and too little room.
+fn two() -> [Bench; 2] {
+    let [roomy, _, cramped, _] = benches();
+    [roomy, cramped]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn pages_live_in_one_place_and_every_byte_is_accounted_for(steps in prop::collection::vec(step(), 1..14)) {
@@ -103,14 +122,17 @@ proptest! {
                 sound(&bench)?;
             }
             let (counters, events) = bench.since();
-            let sum = |to| events.migrated.iter().flatten().filter(|m| m.dst == to).map(|m| m.bytes).sum::<u64>();
-            prop_assert_eq!((counters.bytes_htod, counters.bytes_dtoh), (sum(GPU), sum(Proc::Cpu)));
+            let sum = |which: fn(&Migrated) -> bool| {
+                events.migrated.iter().flatten().filter(|m| which(m)).map(|m| m.bytes).sum::<u64>()
+            };
+            let crossed = (sum(|m| m.src == Proc::Cpu), sum(|m| m.dst == Proc::Cpu));
+            prop_assert_eq!((counters.bytes_htod, counters.bytes_dtoh), crossed);
         }
     }
 
     #[test]
     fn windows_ascend_without_overlap_and_add_up_to_the_totals(steps in prop::collection::vec(step(), 1..14)) {
-        for mut bench in benches() {
+        for mut bench in two() {
             let mut last = [0, 0];
             let mut sum = Counters::default();
             for step in &steps {
@@ -141,7 +163,7 @@ proptest! {
 
     #[test]
     fn the_same_steps_give_the_same_events(steps in prop::collection::vec(step(), 1..10)) {
-        let stream = || benches().map(|mut bench| {
+        let stream = || two().map(|mut bench| {
             let seen: Vec<_> = steps.iter().map(|step| {
                 run(&mut bench, step);
                 poll(&mut bench)

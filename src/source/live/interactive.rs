@@ -127,6 +127,7 @@ impl Worker {
                 Ok(()) => self.say(Level::Info, "recording", "recording ended".to_owned()),
                 Err(error) => self.say(Level::Error, "recording", error.to_string()),
             },
+            Control::ProbeLink => self.probe_link(),
             Control::Pause(_) | Control::Speed(_) | Control::Seek(_) => {}
         }
         true

@@ -1,7 +1,9 @@
 //! The screen and the update function, over a session made by hand.
 
+mod recorded;
 mod screens;
 mod updates;
+mod walk;
 mod watch;
 
 use super::*;
@@ -56,7 +58,7 @@ fn setup(mode: Mode) -> Setup {
         oversubscription: false,
         speed: 1.0,
         recording: false,
-        theme: Theme { depth: Depth::Mono, glyphs: Glyphs::Unicode },
+        theme: Theme { depth: Depth::Mono, glyphs: Glyphs::Unicode, palette: Palette::Dark },
     }
 }
 

@@ -163,6 +163,34 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// A frame with a title, and what is inside: a column of blank at each side.
+    pub fn boxed(&self, area: Rect, title: &str, parts: &[Line], buf: &mut Buffer) -> Rect {
+        if area.width < 4 || area.height < 2 {
+            return Rect { width: 0, height: 0, ..area };
+        }
+        self.sides(area, buf);
+        let top = Rect { height: 1, ..area };
+        self.rule(top, self.corners(true), Line::from(self.span(Role::Title, title)), parts, buf);
+        let foot = Rect { y: area.bottom() - 1, ..top };
+        self.rule(foot, if self.theme.ascii() { ("+", "+") } else { ("└", "┘") }, Line::default(), &[], buf);
+        Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
+    }
+
+    /// Words on as many rows as they need, from the top of an area; returns the rows used.
+    pub fn words(&self, area: Rect, role: Role, text: &str, buf: &mut Buffer) -> u16 {
+        let lines = wrapped(text, usize::from(area.width));
+        for (i, line) in lines.iter().enumerate().take(usize::from(area.height)) {
+            buf.set_stringn(area.x, area.y + i as u16, line, usize::from(area.width), self.theme.style(role));
+        }
+        (lines.len() as u16).min(area.height)
+    }
+
+    /// The same over a time axis of its own, for a plot area of this width.
+    pub fn over(&self, width: u16) -> Self {
+        let plot = Context::plot_area(Rect { width, ..self.screen });
+        Self { axis: Axis::new(self.session.now, self.model.window(), plot.width), ..*self }
+    }
+
     /// A chart with its labels, over the common time axis.
     pub fn plot(&self, area: Rect, plot: &Plot, buf: &mut Buffer) {
         let top = match plot.together {
@@ -254,6 +282,23 @@ impl<'a> Context<'a> {
         self.session.uvm.points.means(from, to, 1, of).first().copied().flatten()
     }
 
+    /// Peak of a figure of the driver's windows since the peaks were reset, over columns of the axis so that a window of
+    /// a few milliseconds does not count for more than is drawn, and its mean over the time axis; for titles.
+    pub fn peak_and_mean(
+        &self,
+        of: &dyn Fn(&UvmPoint) -> Option<f64>,
+        write: &dyn Fn(f64) -> String,
+    ) -> Vec<Line<'static>> {
+        let axis = &self.axis;
+        let from = axis.from.max(self.model.ui.peaks_from);
+        let columns = (axis.to.since(from).0 / axis.step.0) as usize;
+        let values = self.session.uvm.points.means(from, axis.to, columns, of);
+        let peak = values.into_iter().flatten().reduce(f64::max);
+        let mean = self.session.uvm.points.means(axis.from, axis.to, 1, of).first().copied().flatten();
+        let figure = |name, value: Option<f64>| value.map(|value| self.figure(Role::Dim, name, &write(value)));
+        figure("peak", peak).into_iter().chain(figure("mean", mean)).collect()
+    }
+
     /// The newest [`FIGURE`] of time.
     pub fn newest(&self) -> (Stamp, Stamp) {
         let to = self.session.now;
@@ -273,6 +318,26 @@ impl<'a> Context<'a> {
             buf.set_stringn(area.x, area.bottom() - 1, format!("{foot:>width$}"), width, dim);
         }
     }
+}
+
+/// Text in lines of at most `width` columns, broken between words; a word that is longer is cut.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let long = line.chars().count() + 1 + word.chars().count() > width;
+        if !line.is_empty() && long {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word.chars().take(width.max(1)));
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
 }
 
 /// Writes a line with a blank at each end over what is there, styles included; returns the column after it.

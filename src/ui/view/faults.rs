@@ -27,10 +27,12 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     if level >= TraceLevel::Faults {
         parts.extend(details(cx));
     }
+    parts.extend(cx.peak_and_mean(&gpu, &count));
     cx.rule(rule, cx.corners(false), title, &parts, buf);
+    let ceiling = cx.model.estimates().ghost.as_ref().and_then(|ghost| ghost.gpu_faults);
     let curves = vec![(Role::Gpu, cx.uvm(gpu)), (Role::Cpu, cx.uvm(cpu))];
     let label = |value: f64| format!("{}/s", count(value).replace(' ', "").replace(".00", "").replace(".0", ""));
-    cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 100.0, ceiling: None, label: &label }, buf);
+    cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 100.0, ceiling, label: &label }, buf);
 }
 
 /// What only the event queue tells.
@@ -39,7 +41,7 @@ fn details(cx: &Context) -> Vec<Line<'static>> {
         number(cx.uvm_now(|point: &UvmPoint| point.per_second(of(point.events.as_ref()?))))
     };
     let latency = cx.uvm_now(|point: &UvmPoint| Some(point.events.as_ref()?.batch_latency_p50? as f64));
-    let thrash = cx.session.uvm.thrashing;
+    let thrash = cx.session.uvm.total.thrashing;
     vec![
         cx.figure(Role::Dim, "batches", &per_second(|events| events.batches)),
         cx.figure(Role::Dim, "batch p50", &latency.map_or_else(|| "-".to_owned(), |ns| Nanos(ns as u64).to_string())),

@@ -7,7 +7,7 @@ use crate::session::story;
 use crate::ui::keys::{self, Action, Footer, Row};
 use crate::ui::theme::Role;
 use crate::ui::widget::chart::DOTS_X;
-use crate::units::Nanos;
+use crate::units::{Nanos, Stamp};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -16,6 +16,11 @@ use ratatui::text::Line;
 const NOTICE_LASTS: Nanos = Nanos::millis(10_000);
 /// A pass that is silent for longer than this is spoken of.
 const SILENCE: Nanos = Nanos::millis(5_000);
+
+/// Who has pressed no key so far is told which there are, for this long.
+const HINT_LASTS: Stamp = Stamp(6_000_000_000);
+/// What they are told.
+const FIRST: &str = "New here? Press p for prefetch and watch the line bend, F1–F6 for the screens, ? for all keys";
 
 /// Draws the labels of the time axis: the newest moment, what changed at the markers, and times where there is room.
 pub fn axis(cx: &Context, row: Rect, buf: &mut Buffer) {
@@ -69,11 +74,15 @@ pub fn sentence(cx: &Context) -> (Role, String) {
         };
         return (role, format!("{}: {}", notice.source, notice.text));
     }
+    if !cx.model.ui.pressed && cx.session.now < HINT_LASTS && cx.model.setup.mode == crate::ui::setup::Mode::Live {
+        return (Role::Key, FIRST.to_owned());
+    }
     if watch::shown(cx) {
         return watch::sentence(cx);
     }
     let question = || cx.model.setup.entry(&cx.model.ui.wanted.workload).map(|entry| entry.question.clone());
-    (Role::Value, story(cx.session).or_else(question).unwrap_or_default())
+    let meant = cx.model.estimates().insights.first().map(|insight| insight.sentence.clone());
+    (Role::Value, meant.or_else(|| story(cx.session)).or_else(question).unwrap_or_default())
 }
 
 /// Columns that the sentence can have at most: the screen's width, less the frame.
@@ -90,9 +99,18 @@ pub fn rule(cx: &Context, row: Rect, buf: &mut Buffer) {
     cx.rule(row, corners, Line::from(cx.span(role, cx.fit(&text, room(cx)))), &[], buf);
 }
 
+/// The sentence in a row of its own.
+pub fn line(cx: &Context, row: Rect, buf: &mut Buffer) {
+    let (role, text) = sentence(cx);
+    let room = usize::from(row.width.saturating_sub(2));
+    buf.set_stringn(row.x + 1, row.y, cx.fit(&text, room), room, cx.theme.style(role));
+}
+
 /// The footer's rows that fit, each with its column: those that must be there, the others while there is room.
 fn fitting(cx: &Context, width: u16) -> Vec<(u16, &'static Row)> {
-    let rows: Vec<&Row> = keys::rows(cx.model.setup.mode).filter(|row| row.footer != Footer::Never).collect();
+    let (mode, screen) = (cx.model.setup.mode, cx.model.ui.screen);
+    let shown_here = |row: &&Row| row.footer != Footer::Never && keys::belongs(row, mode, screen);
+    let rows: Vec<&Row> = keys::rows(mode).filter(shown_here).collect();
     let wide = |row: &Row| (shown(cx, row).chars().count() + row.label.len() + 3) as u16;
     let mut room = width.saturating_sub(1);
     for row in rows.iter().filter(|row| row.footer == Footer::Always) {

@@ -95,7 +95,7 @@ fn link(cx: &Context, gpu: &GpuInfo) -> Option<String> {
 
 fn right(cx: &Context) -> Line<'static> {
     let dot = || cx.span(Role::Dim, cx.theme.pick(" · ", " - "));
-    let lost = cx.session.uvm.lost_total();
+    let lost = cx.session.uvm.total.lost_total();
     let mut spans = vec![cx.span(Role::Dim, "trace "), cx.span(Role::Value, cx.level().name()), dot()];
     let role = if lost > 0 { Role::Error } else { Role::Dim };
     spans.push(cx.span(role, format!("lost {}", crate::units::count(lost as f64))));

@@ -1,12 +1,15 @@
 //! Where everything goes: a pure function of the terminal's size and of the mode.
 
 use crate::ui::setup::Mode;
+use crate::ui::state::Screen;
 use ratatui::layout::Rect;
 
 /// The least terminal.
 pub const LEAST: (u16, u16) = (60, 18);
 /// From this width on the workload column is shown; below it the settings are one line.
 const COLUMN_FROM: u16 = 76;
+/// From this height on the tabs are shown.
+const TABS_FROM: u16 = 22;
 /// Rows of the settings below their rule.
 pub const SETTINGS: u16 = 5;
 
@@ -23,26 +26,38 @@ pub enum Panel {
     Vram,
     /// Time per pass; of a watched program where it faults, and its output.
     Passes,
+    /// Where the blocks of the managed ranges live.
+    Residency,
 }
 
 /// Panels from top to bottom: rows that they need, and their share of what is left.
-const PANELS: [(Panel, u16, u16); 5] =
-    [(Panel::Pcie, 2, 4), (Panel::Migrated, 2, 4), (Panel::Faults, 2, 3), (Panel::Vram, 1, 1), (Panel::Passes, 2, 3)];
+const PANELS: [(Panel, u16, u16); 6] = [
+    (Panel::Pcie, 2, 4),
+    (Panel::Migrated, 2, 4),
+    (Panel::Faults, 2, 3),
+    (Panel::Vram, 1, 1),
+    (Panel::Passes, 2, 3),
+    (Panel::Residency, 1, 1),
+];
 
 /// What gives way first when there is no room; the time axis's labels go before all of them.
-const DROPPED: [Panel; 4] = [Panel::Vram, Panel::Faults, Panel::Passes, Panel::Migrated];
+const DROPPED: [Panel; 5] = [Panel::Residency, Panel::Vram, Panel::Faults, Panel::Passes, Panel::Migrated];
 
 /// The screen, divided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     /// One row.
     pub header: Rect,
+    /// The names of the screens, where there is room.
+    pub tabs: Option<Rect>,
     /// The workload column, frame included.
     pub column: Option<Rect>,
     /// The settings in one row, where there is no column.
     pub strip: Option<Rect>,
-    /// The charts, frame included.
+    /// The charts, frame included; on other screens all between tabs and sentence.
     pub charts: Rect,
+    /// The sentence, on screens without charts: there it is the charts' foot.
+    pub sentence: Option<Rect>,
     /// Each panel's content with its rule as the row above; without side borders.
     pub panels: Vec<(Panel, Rect)>,
     /// Labels of the time axis.
@@ -52,12 +67,23 @@ pub struct Layout {
 }
 
 /// Divides the screen; `None` if it is too small.
-pub fn layout(area: Rect, mode: Mode) -> Option<Layout> {
+pub fn layout(area: Rect, mode: Mode, screen: Screen) -> Option<Layout> {
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return None;
     }
     let row = |y: u16| Rect::new(area.x, y, area.width, 1);
+    let (header, footer) = (row(area.y), row(area.bottom() - 1));
     let mut body = Rect::new(area.x, area.y + 1, area.width, area.height - 2);
+    let tabs = (area.height >= TABS_FROM).then(|| row(body.y));
+    if tabs.is_some() {
+        body = Rect { y: body.y + 1, height: body.height - 1, ..body };
+    }
+    if screen != Screen::Live {
+        let sentence = Some(row(body.bottom() - 1));
+        let charts = Rect { height: body.height - 1, ..body };
+        let (panels, axis) = (Vec::new(), None);
+        return Some(Layout { header, tabs, column: None, strip: None, charts, sentence, panels, axis, footer });
+    }
     let with_column = mode == Mode::Live && area.width >= COLUMN_FROM;
     let (mut column, mut strip) = (None, None);
     if with_column {
@@ -69,7 +95,7 @@ pub fn layout(area: Rect, mode: Mode) -> Option<Layout> {
         body = Rect { y: body.y + 1, height: body.height - 1, ..body };
     }
     let (panels, axis) = stack(body, mode);
-    Some(Layout { header: row(area.y), column, strip, charts: body, panels, axis, footer: row(area.bottom() - 1) })
+    Some(Layout { header, tabs, column, strip, charts: body, sentence: None, panels, axis, footer })
 }
 
 /// Stacks the panels.
@@ -119,18 +145,20 @@ mod tests {
         fn everything_lies_within_the_screen_and_apart(width in 1u16..400, height in 1u16..120) {
             let area = Rect::new(0, 0, width, height);
             for mode in [Mode::Live, Mode::Watch, Mode::Replay] {
-                let Some(l) = layout(area, mode) else {
+                let Some(l) = layout(area, mode, Screen::Live) else {
                     prop_assert!(width < LEAST.0 || height < LEAST.1);
                     continue;
                 };
                 let mut rects: Vec<Rect> = l.panels.iter().map(|(_, rect)| *rect).collect();
                 rects.extend([l.header, l.footer]);
-                rects.extend([l.column, l.strip, l.axis].into_iter().flatten());
+                rects.extend([l.tabs, l.column, l.strip, l.axis].into_iter().flatten());
                 for (i, a) in rects.iter().enumerate() {
                     prop_assert_eq!(a.intersection(area), *a);
                     prop_assert!(!a.is_empty());
                     prop_assert!(rects[i + 1..].iter().all(|b| a.intersection(*b).is_empty()));
                 }
+                let other = layout(area, mode, Screen::Memory);
+                prop_assert!(other.is_some_and(|o| o.charts.height >= 14 && o.charts.intersection(o.footer).is_empty()));
                 prop_assert_eq!(l.panels.iter().map(|(_, r)| r.height + 1).sum::<u16>() + 1 + u16::from(l.axis.is_some()), l.charts.height);
             }
         }
@@ -138,8 +166,8 @@ mod tests {
 
     #[test]
     fn the_smallest_screen_keeps_every_chart() {
-        let l = layout(Rect::new(0, 0, 60, 18), Mode::Live).unwrap();
+        let l = layout(Rect::new(0, 0, 60, 18), Mode::Live, Screen::Live).unwrap();
         assert_eq!((l.panels.len(), l.axis, l.column), (5, None, None));
-        assert!(layout(Rect::new(0, 0, 80, 24), Mode::Live).unwrap().column.is_some());
+        assert!(layout(Rect::new(0, 0, 80, 24), Mode::Live, Screen::Live).unwrap().column.is_some());
     }
 }

@@ -15,7 +15,7 @@ use ratatui::text::Line;
 pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     let level = cx.level();
     let mut title = vec![cx.span(Role::Title, "Migrated"), cx.span(Role::Dim, " GB/s")];
-    let (parts, curves) = match level {
+    let (mut parts, curves) = match level {
         TraceLevel::Off => (Vec::new(), Vec::new()),
         TraceLevel::Full => {
             title.extend((!cx.narrow()).then(|| cx.span(Role::Dim, " by cause")));
@@ -23,11 +23,15 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
         }
         TraceLevel::Counters | TraceLevel::Faults => by_direction(cx),
     };
+    if level > TraceLevel::Off {
+        parts.extend(cx.peak_and_mean(&|point| point.per_second(moved(point)?), &gb_per_s));
+    }
     cx.rule(rule, cx.corners(false), Line::from(title), &parts, buf);
     if level == TraceLevel::Off || cx.awaited() {
         return cx.instead(area, cx.untraced(), buf);
     }
-    cx.plot(area, &Plot { curves, together: Together::Stacked, floor: 1e8, ceiling: None, label: &axis_rate }, buf);
+    let ceiling = cx.model.estimates().ghost.as_ref().and_then(|ghost| ghost.migrated);
+    cx.plot(area, &Plot { curves, together: Together::Stacked, floor: 1e8, ceiling, label: &axis_rate }, buf);
     if level != TraceLevel::Full {
         cx.remark(area, "by cause needs trace full: press t", buf);
     }
@@ -37,6 +41,11 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
 type Rate = fn(&UvmPoint) -> Option<f64>;
 /// Figures for the title, and curves.
 type Drawn = (Vec<Line<'static>>, Vec<(Role, Vec<Option<f64>>)>);
+
+/// Bytes both ways.
+fn moved(point: &UvmPoint) -> Option<u64> {
+    point.counters.map(|counters| counters.bytes_htod + counters.bytes_dtoh)
+}
 
 fn by_direction(cx: &Context) -> Drawn {
     let directions: [(Role, &str, Rate); 2] = [

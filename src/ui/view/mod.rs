@@ -1,5 +1,6 @@
 //! Drawing: pure functions of the model. One file a panel.
 
+mod cells;
 mod context;
 mod faults;
 mod foot;
@@ -9,7 +10,10 @@ mod migrated;
 mod overlay;
 mod passes;
 mod pcie;
+mod residency;
+mod screen;
 mod settings;
+mod tabs;
 mod vram;
 mod watch;
 mod workloads;
@@ -17,7 +21,7 @@ mod workloads;
 pub use overlay::help_lines;
 
 use super::keys::Action;
-use super::state::Model;
+use super::state::{Model, Screen};
 use context::{Axis, Context};
 use layout::{LEAST, Layout, Panel};
 use ratatui::Frame;
@@ -56,54 +60,116 @@ fn to_ascii(area: Rect, buf: &mut Buffer) {
 }
 
 fn paint(model: &Model, area: Rect, buf: &mut Buffer) {
-    let Some(layout) = layout::layout(area, model.setup.mode) else {
+    let Some(layout) = layout::layout(area, model.setup.mode, model.ui.screen) else {
         let text = format!("terminal too small: {}{}{} needed", LEAST.0, model.setup.theme.pick("×", "x"), LEAST.1);
         buf.set_stringn(area.x, area.y, text, usize::from(area.width), ratatui::style::Style::new());
         return;
     };
     let cx = context(model, &layout, area);
     header::draw(&cx, layout.header, buf);
+    if let Some(tabs) = layout.tabs {
+        tabs::draw(&cx, tabs, buf);
+    }
+    match model.ui.screen {
+        Screen::Live => live(&cx, &layout, buf),
+        Screen::Memory => screen::memory::draw(&cx, layout.charts, buf),
+        Screen::Faults => screen::faults::draw(&cx, layout.charts, buf),
+        Screen::Compare => screen::compare::draw(&cx, layout.charts, buf),
+        Screen::Machine => screen::machine::draw(&cx, layout.charts, buf),
+        Screen::Insights => screen::insights::draw(&cx, layout.charts, buf),
+    }
+    if let Some(row) = layout.sentence {
+        foot::line(&cx, row, buf);
+    }
+    foot::footer(&cx, layout.footer, buf);
+    overlay::draw(&cx, area, buf);
+}
+
+fn live(cx: &Context, layout: &Layout, buf: &mut Buffer) {
     if let Some(column) = layout.column {
         cx.sides(column, buf);
-        workloads::draw(&cx, column, buf);
-        settings::draw(&cx, column, buf);
+        workloads::draw(cx, column, buf);
+        settings::draw(cx, column, buf);
     }
     if let Some(strip) = layout.strip {
-        settings::strip(&cx, strip, buf);
+        settings::strip(cx, strip, buf);
     }
     cx.sides(layout.charts, buf);
     for (panel, content) in &layout.panels {
         let rule = Rect { y: content.y - 1, height: 1, ..layout.charts };
         match panel {
-            Panel::Pcie => pcie::draw(&cx, rule, *content, buf),
-            Panel::Migrated => migrated::draw(&cx, rule, *content, buf),
-            Panel::Faults => faults::draw(&cx, rule, *content, buf),
-            Panel::Vram => vram::draw(&cx, rule, *content, buf),
+            Panel::Pcie => pcie::draw(cx, rule, *content, buf),
+            Panel::Migrated => migrated::draw(cx, rule, *content, buf),
+            Panel::Faults => faults::draw(cx, rule, *content, buf),
+            Panel::Vram => vram::draw(cx, rule, *content, buf),
             // A watched program has no passes of ours.
-            Panel::Passes if watch::shown(&cx) => watch::draw(&cx, rule, *content, buf),
-            Panel::Passes => passes::draw(&cx, rule, *content, buf),
+            Panel::Passes if watch::shown(cx) => watch::draw(cx, rule, *content, buf),
+            Panel::Passes => passes::draw(cx, rule, *content, buf),
+            Panel::Residency => residency::draw(cx, rule, *content, buf),
         }
     }
     if let Some(axis) = layout.axis {
-        foot::axis(&cx, axis, buf);
+        foot::axis(cx, axis, buf);
     }
-    foot::rule(&cx, Rect { y: layout.charts.bottom() - 1, height: 1, ..layout.charts }, buf);
-    foot::footer(&cx, layout.footer, buf);
-    overlay::draw(&cx, area, buf);
+    foot::rule(cx, Rect { y: layout.charts.bottom() - 1, height: 1, ..layout.charts }, buf);
 }
 
 /// What a click at a position asks for.
 pub fn hit(model: &Model, column: u16, row: u16) -> Option<Action> {
-    let (width, height) = model.ui.size;
-    let screen = Rect::new(0, 0, width, height);
-    let layout = layout::layout(screen, model.setup.mode)?;
-    if layout.footer.contains((column, row).into()) {
-        return foot::at(&context(model, &layout, screen), layout.footer, column);
+    let screen = size(model);
+    let layout = layout::layout(screen, model.setup.mode, model.ui.screen)?;
+    let cx = context(model, &layout, screen);
+    let at = (column, row);
+    if layout.footer.contains(at.into()) {
+        return foot::at(&cx, layout.footer, column);
     }
-    let menu = layout.column.filter(|menu| menu.contains((column, row).into()))?;
-    let entries = model.setup.workloads.len();
-    let entry = workloads::at(menu, entries, model.ui.selected, (column, row));
-    entry.map(Action::RunNumber).or_else(|| settings::at(menu, row))
+    if let Some(tabs) = layout.tabs.filter(|tabs| tabs.contains(at.into())) {
+        return tabs::at(tabs, column);
+    }
+    match model.ui.screen {
+        Screen::Memory => screen::memory::at(&cx, layout.charts, at),
+        Screen::Faults => screen::faults::at(&cx, layout.charts, at),
+        Screen::Compare => screen::compare::at(&cx, layout.charts, at),
+        Screen::Machine | Screen::Insights => None,
+        Screen::Live => live_hit(&cx, &layout, at),
+    }
+}
+
+fn live_hit(cx: &Context, layout: &Layout, at: (u16, u16)) -> Option<Action> {
+    if let Some((_, area)) = layout.panels.iter().find(|(panel, _)| *panel == Panel::Residency)
+        && area.contains(at.into())
+    {
+        return residency::at(cx, *area, at);
+    }
+    let menu = layout.column.filter(|menu| menu.contains(at.into()))?;
+    let entries = cx.model.setup.workloads.len();
+    let entry = workloads::at(menu, entries, cx.model.ui.selected, at);
+    entry.map(Action::RunNumber).or_else(|| settings::at(menu, at.1))
+}
+
+/// The block that the cursor of the memory map goes to.
+pub fn block_after(model: &Model, action: Action) -> usize {
+    let screen = size(model);
+    let Some(layout) = layout::layout(screen, model.setup.mode, Screen::Memory) else { return model.ui.block };
+    screen::memory::block_after(&context(model, &layout, screen), layout.charts, action)
+}
+
+/// Lines by which the present screen can be scrolled.
+pub fn scrollable(model: &Model) -> u16 {
+    let screen = size(model);
+    let Some(layout) = layout::layout(screen, model.setup.mode, model.ui.screen) else { return 0 };
+    let cx = context(model, &layout, screen);
+    match model.ui.screen {
+        Screen::Machine => screen::machine::scrollable(&cx, layout.charts),
+        Screen::Insights => screen::insights::scrollable(&cx, layout.charts),
+        Screen::Faults => screen::faults::scrollable(layout.charts),
+        Screen::Live | Screen::Memory | Screen::Compare => 0,
+    }
+}
+
+fn size(model: &Model) -> Rect {
+    let (width, height) = model.ui.size;
+    Rect::new(0, 0, width, height)
 }
 
 fn context<'a>(model: &'a Model, layout: &Layout, screen: Rect) -> Context<'a> {

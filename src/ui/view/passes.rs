@@ -46,13 +46,23 @@ fn estimate(estimate: &Estimate, dash: &str) -> String {
     format!("{median} [{low}{dash}{high}] n {}", estimate.n)
 }
 
+/// The baseline's median, or that of the run before.
 fn before(cx: &Context) -> Option<f64> {
-    cx.model.estimates().before.as_ref().map(|(estimate, _)| estimate.median)
+    let digest = cx.model.estimates();
+    match &digest.ghost {
+        Some(ghost) => ghost.pass_ns,
+        None => digest.before.as_ref().map(|(estimate, _)| estimate.median),
+    }
 }
 
-/// The median against that of the run before, in words; nothing is claimed within 5 %.
+/// The median against the baseline or the run before, in words; nothing is claimed within 5 %.
 fn compared(cx: &Context) -> Option<Line<'static>> {
-    let ratio = cx.model.estimates().ratio()?;
+    let digest = cx.model.estimates();
+    let ratio = match &digest.ghost {
+        Some(ghost) if digest.run == Some(ghost.run) => return Some(Line::from(cx.span(Role::Ceiling, "baseline"))),
+        Some(ghost) => digest.now?.median / ghost.pass_ns.filter(|ns| *ns > 0.0)?,
+        None => digest.ratio()?,
+    };
     let times = cx.theme.pick("×", "x");
     let (role, text) = match ratio {
         r if r > 1.05 => (Role::Error, format!("{r:.1}{times} slower")),

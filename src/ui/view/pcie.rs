@@ -2,7 +2,7 @@
 
 use super::context::{Context, Plot};
 use crate::event::Metric;
-use crate::session::Sampled;
+use crate::session::{Sampled, link_ceiling};
 use crate::ui::theme::Role;
 use crate::ui::widget::chart::Together;
 use crate::units::{Stamp, gb_per_s};
@@ -10,14 +10,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-/// Bytes per second that a lane carries after line coding, by PCIe generation from 1: 2.5 and 5 GT/s with 8b/10b,
-/// 8, 16 and 32 GT/s with 128b/130b, 64 GT/s in flits of 242 useful bytes in 256.
-const LANE: [f64; 6] = [0.25e9, 0.5e9, 0.9846e9, 1.9692e9, 3.9385e9, 7.5625e9];
-
 /// Draws the panel below its rule.
 pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     let (down, up) = (cx.session.metric(Metric::PcieHtoD), cx.session.metric(Metric::PcieDtoH));
-    let ceiling = ceiling(cx);
+    let ceiling = link_ceiling(cx.session);
     let mut parts = vec![
         cx.figure(Role::HtoD, "HtoD", &format!("{:>5}", now(cx, down))),
         cx.figure(Role::DtoH, "DtoH", &format!("{:>5}", now(cx, up))),
@@ -26,8 +22,13 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
         parts.push(cx.figure(Role::Dim, "peak", &gb_per_s(peak)));
     }
     if let Some(ceiling) = ceiling {
-        parts.push(cx.figure(Role::Dim, "link", &gb_per_s(ceiling)));
+        let name = if ceiling.measured { "measured link" } else { "link" };
+        parts.push(cx.figure(Role::Dim, name, &gb_per_s(ceiling.bytes_per_second)));
     }
+    if let Some(mean) = mean(cx, [down, up]) {
+        parts.push(cx.figure(Role::Dim, "mean", &gb_per_s(mean)));
+    }
+    let ceiling = ceiling.map(|ceiling| ceiling.bytes_per_second);
     cx.rule(rule, cx.corners(true), title(cx, down), &parts, buf);
     if down.or(up).is_none() {
         let nothing = cx.said_by("nvml").unwrap_or("no probe has read the link yet");
@@ -82,8 +83,8 @@ fn peak(cx: &Context, directions: [Option<&Sampled>; 2]) -> Option<f64> {
     readings.filter_map(|reading| reading.value).reduce(f64::max)
 }
 
-fn ceiling(cx: &Context) -> Option<f64> {
-    let (generation, lanes) = cx.session.header.as_ref()?.gpu.as_ref()?.link_max?;
-    let lane = LANE.get(generation.checked_sub(1)? as usize)?;
-    Some(lane * f64::from(lanes))
+/// The mean over the time axis, of the busier direction.
+fn mean(cx: &Context, directions: [Option<&Sampled>; 2]) -> Option<f64> {
+    let of = |sampled: &Sampled| sampled.series.means(cx.axis.from, cx.axis.to, 1, |reading| reading.value)[0];
+    directions.into_iter().flatten().filter_map(of).reduce(f64::max)
 }

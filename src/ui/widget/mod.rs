@@ -1,4 +1,5 @@
 //! Widgets over plain slices: they know nothing of the session.
 
+pub mod bars;
 pub mod chart;
 pub mod scale;

@@ -67,8 +67,27 @@ impl Window {
             let block = self.blocks.at(from);
             let side = if copy.dst == Proc::Cpu { &mut block.to_cpu_pages } else { &mut block.to_gpu_pages };
             add(side, pages);
+            match copy.cause {
+                Cause::Fault => add(&mut block.by_fault, pages),
+                Cause::Prefetch => add(&mut block.by_prefetch, pages),
+                Cause::User => add(&mut block.by_user, pages),
+                Cause::Eviction => add(&mut block.by_eviction, pages),
+                Cause::AccessCounters | Cause::Unknown => {}
+            }
             from = to;
         }
+    }
+
+    /// Pages have come to live on several processors. The driver reports within one block.
+    pub fn duplicated(&mut self, address: u64, bytes: u64) {
+        self.sums().read_duplicates += 1;
+        add(&mut self.blocks.at(address).duplicated, pages(bytes));
+    }
+
+    /// Copies of pages went because one side wrote.
+    pub fn invalidated(&mut self, address: u64, bytes: u64) {
+        self.sums().read_invalidates += 1;
+        add(&mut self.blocks.at(address).invalidated, pages(bytes));
     }
 
     pub fn thrashing(&mut self, address: u64) {
@@ -83,7 +102,9 @@ impl Window {
 
     pub fn remote_map(&mut self, cause: RemoteCause, address: u64) {
         bump(&mut self.sums().remote_maps, cause, 1);
-        add(&mut self.blocks.at(address).thrash, 1);
+        let block = self.blocks.at(address);
+        add(&mut block.thrash, 1);
+        add(&mut block.remote_maps, 1);
     }
 
     /// Ends the window and begins an empty one; `None` if nothing happened.
@@ -127,6 +148,10 @@ pub fn bump<K: PartialEq>(list: &mut Vec<(K, u64)>, key: K, by: u64) {
         Some((_, count)) => *count += by,
         None => list.push((key, by)),
     }
+}
+
+fn pages(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(PAGE)).unwrap_or(u32::MAX)
 }
 
 fn add(count: &mut u32, by: u32) {
