@@ -270,6 +270,8 @@ pub fn action(key: &KeyEvent) -> Option<Action> {
 pub fn belongs(row: &Row, mode: Mode, screen: Screen) -> bool {
     let does = |action: Action| row.keys.iter().any(|(_, other)| *other == action);
     match screen {
+        // There, arrows move the cursor.
+        Screen::Memory if does(Action::Seek(BACK)) => false,
         Screen::Live => mode == Mode::Live || !does(Action::Previous),
         _ if does(Action::Enter) => false,
         Screen::Memory | Screen::Compare | Screen::Machine | Screen::Insights | Screen::Faults => {
