@@ -1,7 +1,11 @@
 //! The command line: types only, no action.
 
+mod output;
 mod shape;
 
+pub use output::{
+    DemoArgs, ExportArgs, ExportFormat, MetricsArgs, Moment, OutputArgs, PictureFormat, RenderArgs, Size,
+};
 pub use shape::{ShapeArgs, ShapesArgs};
 
 use crate::event::{Advice, MemoryKind, TraceLevel};
@@ -62,6 +66,12 @@ pub struct Cli {
 pub enum Command {
     /// Play a recording in the dashboard
     Replay(ReplayArgs),
+    /// List the recordings that come with umtop, or play one
+    Demo(DemoArgs),
+    /// Make a picture or an animation of a recording, without a terminal
+    Render(RenderArgs),
+    /// Export a recording as a table (CSV, JSON lines) or as a trace for Perfetto
+    Export(ExportArgs),
     /// Measure workloads without a terminal: interleaved passes, medians with intervals
     Bench(Box<BenchArgs>),
     /// Watch another program's unified memory: a running one, or one started here; alone, list those that use it
@@ -124,6 +134,9 @@ pub struct Dashboard {
     /// Record everything to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Metrics over HTTP.
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
     /// Colours and characters [default: what the terminal can do]
     #[arg(long, value_name = "NAME")]
     pub theme: Option<ThemeChoice>,
@@ -195,6 +208,12 @@ pub struct BenchArgs {
     /// Record everything to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Also write a report with pictures into this new folder
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Metrics over HTTP.
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
 }
 
 /// Watching another program.
@@ -211,10 +230,13 @@ pub struct WatchArgs {
     pub time: Option<Duration>,
     /// Without a terminal: print totals at the end (of the time, or of the program), or the list
     #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<BenchFormat>,
+    pub format: Option<WatchFormat>,
     /// Record everything to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Metrics over HTTP.
+    #[command(flatten)]
+    pub metrics: MetricsArgs,
     /// Where the command's output goes [default: a new file in the folder for temporary files]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -224,6 +246,15 @@ pub struct WatchArgs {
     /// A command to start and to watch
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
     pub command: Vec<OsString>,
+}
+
+/// How watch prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WatchFormat {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
 }
 
 /// Which prefetch settings a bench compares.
@@ -244,6 +275,10 @@ pub enum BenchFormat {
     Table,
     /// For programs: raw times of every pass.
     Json,
+    /// For spreadsheets: one row a pass.
+    Csv,
+    /// For issues and notes.
+    Markdown,
 }
 
 /// Listing or checking workloads.

@@ -234,3 +234,21 @@ fn own_workload_files_are_found_in_the_folder_and_by_path() {
         .code(2)
         .stderr(one_line().and(contains("cannot read nowhere.toml")));
 }
+
+#[test]
+fn the_demos_are_listed_and_an_unknown_one_is_bad_usage() {
+    umtop(&["demo"]).assert().success().stdout(contains("prefetch-switched-on").and(contains("NVIDIA H200")));
+    umtop(&["demo", "nothing"]).assert().code(2).stderr(one_line().and(contains("ping-pong")));
+}
+
+#[test]
+fn metrics_that_cannot_be_served_are_told_before_anything_runs() {
+    let bench = |address: &str| {
+        umtop(&["bench", "--device", "sim", "sequential", "--size", "4MiB", "--runs", "1", "--metrics", address])
+    };
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    bench(&address).assert().code(1).stderr(one_line().and(contains(address.as_str())));
+    bench("0").assert().success();
+    bench("nowhere").assert().code(2).stderr(contains("0.0.0.0:9400"));
+}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const MAX_LINES: usize = 400;
 
 /// What each module may use of the crate; the longest matching prefix counts. Modules that are not listed may use everything.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("units", &[]),
     ("stats", &[]),
     ("clock", &["units"]),
@@ -24,6 +24,9 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("report", &["event", "units", "stats", "session", "report"]),
     ("ui", &["event", "units", "clock", "stats", "session", "ui"]),
     ("ui/widget", &["units", "ui"]),
+    ("render", &["ui", "session", "event", "units", "recording", "render"]),
+    ("export", &["session", "event", "units", "recording", "export"]),
+    ("metrics", &["session", "event", "units", "metrics"]),
     ("doctor", &["device", "probe", "event", "units", "doctor"]),
     ("cli", &["event", "units", "cli"]),
 ];

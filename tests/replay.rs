@@ -3,10 +3,12 @@
 
 use crossbeam_channel::unbounded;
 use std::path::Path;
-use umtop::event::{Advice, Event, MemoryKind, Settings, Shape, TraceLevel};
+use umtop::event::{Advice, Body, Control, Event, MemoryKind, REPLAY, RunEvent, Seek, Settings, Shape, TraceLevel};
+use umtop::recording::{Reader, Stored};
 use umtop::session::Session;
 use umtop::source::{Batch, Pace, Replay, Sink, Work};
-use umtop::units::Bytes;
+use umtop::ui::{Model, Msg, update};
+use umtop::units::{Bytes, Nanos, Stamp};
 use umtop::workload::Library;
 
 fn fold(events: impl IntoIterator<Item = Event>) -> Session {
@@ -30,7 +32,7 @@ fn settings(workload: &str, size: Bytes, prefetch: bool) -> Settings {
 fn replayed(path: &Path) -> Session {
     let (sink, events) = Sink::new(1 << 20);
     let (_control, wishes) = unbounded();
-    Replay::open(path).unwrap().run(&sink, Pace::unpaced(wishes));
+    Replay::open(&Stored::file(path)).unwrap().run(&sink, Pace::unpaced(wishes));
     drop(sink);
     fold(events)
 }
@@ -72,4 +74,68 @@ fn every_recording_in_assets_reads_to_its_end_and_lost_nothing() {
         assert_eq!(session.uvm.total.lost_total(), 0, "{name}");
         assert!(session.notices.iter().all(|(_, n)| n.source != "recording"), "{name}: {:?}", session.notices);
     }
+}
+
+/// Events of a recording in the file's order.
+fn read(path: &Path) -> Vec<Event> {
+    let mut reader = Reader::open(path).unwrap();
+    std::iter::from_fn(|| reader.next_event().unwrap()).collect()
+}
+
+/// How long a thread may take to answer: generous, for slow machines; nothing is measured.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+#[test]
+fn going_back_stepping_and_jumping_send_what_the_file_has() {
+    let path = Path::new("assets/recordings/prefetch-switched-on.umr");
+    let all = read(path);
+    let (sink, events) = Sink::new(1 << 20);
+    let (control, wishes) = unbounded();
+    let replay = Replay::open(&Stored::file(path)).unwrap();
+    let player = std::thread::spawn(move || replay.browse(&sink, Pace::unpaced(wishes)));
+    let next = || events.recv_timeout(PATIENCE).unwrap();
+    let ended = |event: &Event| matches!(&event.body, Body::Notice(notice) if notice.source == REPLAY);
+    let take = |n: usize| (0..n).map(|_| next()).collect::<Vec<Event>>();
+
+    assert!(take(all.len()) == all && ended(&next()), "played through, then waiting");
+
+    // Back by five seconds, in a pause: the header again, then everything up to there and not an event more.
+    control.send(Control::Pause(true)).unwrap();
+    control.send(Control::Seek(Seek::Back(Nanos::millis(5_000)))).unwrap();
+    let last = all.iter().map(|event| event.at).max().unwrap();
+    let to = Stamp(last.0 - 5_000_000_000);
+    let landed = all.iter().skip(1).position(|event| event.at > to).unwrap() + 1;
+    assert!(take(landed) == all[..landed] && landed < all.len() - 50);
+
+    // A step ends with the driver's next window.
+    control.send(Control::Seek(Seek::Step)).unwrap();
+    let stepped = landed + all[landed..].iter().position(|event| matches!(event.body, Body::Uvm(_))).unwrap() + 1;
+    assert!(take(stepped - landed) == all[landed..stepped]);
+
+    // The next run is where prefetch was switched on.
+    control.send(Control::Seek(Seek::NextRun)).unwrap();
+    let started = |event: &Event| matches!(event.body, Body::Run(RunEvent::Started(_)));
+    let run = stepped + all[stepped..].iter().position(started).unwrap() + 1;
+    assert!(take(run - stepped) == all[stepped..run]);
+
+    control.send(Control::Seek(Seek::End)).unwrap();
+    assert!(take(all.len() - run) == all[run..] && ended(&next()));
+
+    control.send(Control::Seek(Seek::Start)).unwrap();
+    assert!(next() == all[0], "the header begins the session anew");
+    control.send(Control::Stop).unwrap();
+    player.join().unwrap();
+}
+
+#[test]
+fn a_model_that_was_sent_back_equals_one_that_never_went_on() {
+    let all = read(Path::new("assets/recordings/prefetch-switched-on.umr"));
+    let fed = |model: &mut Model, events: &[Event]| {
+        events.iter().for_each(|event| drop(update(model, Msg::Event(Box::new(event.clone())))));
+    };
+    let (mut once, mut back) = (umtop::render::pictured(), umtop::render::pictured());
+    fed(&mut once, &all[..200]);
+    fed(&mut back, &all);
+    fed(&mut back, &all[..200]);
+    assert!(once.session == back.session && once.digest == back.digest && !back.ended);
 }

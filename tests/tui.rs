@@ -160,3 +160,32 @@ fn a_tiny_terminal_is_told_and_survived() {
     terminal.press("q");
     assert_eq!(terminal.restored(), 0);
 }
+
+#[test]
+fn s_saves_the_screen_and_the_hint_says_where() {
+    let mut terminal = Terminal::umtop(SIM);
+    terminal.expect("Migrated");
+    terminal.press("s");
+    terminal.expect("saved ./umtop-");
+    let files = |extension: &str| {
+        let names = std::fs::read_dir(terminal.dir.path()).unwrap().map(|f| f.unwrap().path());
+        names.filter(|path| path.extension().is_some_and(|e| e == extension)).collect::<Vec<_>>()
+    };
+    assert_eq!(files("png").len(), 1);
+    let svg = read(&files("svg")[0]);
+    assert!(svg.contains(">Migrated</text>") && svg.contains("<title>SIMULATED h200"));
+    terminal.press("q");
+    assert_eq!(terminal.restored(), 0);
+}
+
+#[test]
+fn a_demo_plays_to_its_end_and_goes_back() {
+    let mut terminal = Terminal::umtop("demo sequential-prefetch --speed 1000");
+    terminal.expect("REPLAY ended");
+    terminal.press(" \x1b[H");
+    terminal.until("the start", || !terminal.text().contains("REPLAY ended"));
+    terminal.press("\x1b[F");
+    terminal.expect("REPLAY ended");
+    terminal.press("q");
+    assert_eq!(terminal.restored(), 0);
+}

@@ -1,6 +1,7 @@
 //! What the user asks of a source: the only thing that flows back.
 
 use super::{Settings, TraceLevel};
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// A request to the source.
@@ -16,8 +17,27 @@ pub enum Control {
     ProbeLink,
     /// Play a recording at this many times real time.
     Speed(f64),
+    /// Go to another moment of a recording.
+    Seek(Seek),
     /// Start recording to this path, or stop.
     Record(Option<std::path::PathBuf>),
     /// End.
     Stop,
+}
+
+/// Where to go in a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Seek {
+    /// To its start.
+    Start,
+    /// Back by so much.
+    Back(Nanos),
+    /// On by so much.
+    Forward(Nanos),
+    /// To its end.
+    End,
+    /// To the end of the driver's next window, and pause there.
+    Step,
+    /// To the next run: a change of settings.
+    NextRun,
 }

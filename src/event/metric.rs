@@ -55,6 +55,20 @@ pub enum Unit {
     Number,
 }
 
+impl Unit {
+    /// The name used in exports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::BytesPerSecond => "bytes/s",
+            Unit::Bytes => "bytes",
+            Unit::Percent => "percent",
+            Unit::Watts => "watts",
+            Unit::Megahertz => "megahertz",
+            Unit::Number => "",
+        }
+    }
+}
+
 /// What kind of number it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {

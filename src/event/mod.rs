@@ -4,6 +4,7 @@
 
 mod caps;
 mod control;
+mod count;
 mod header;
 mod metric;
 mod params;
@@ -15,9 +16,10 @@ mod uvm;
 mod watch;
 
 pub use caps::{Can, Caps};
-pub use control::Control;
+pub use control::{Control, Seek};
+pub use count::{COUNTS, Count, CountInfo};
 pub use header::{GpuInfo, Header, HostInfo, Origin, ProbeInfo};
-pub use metric::{Metric, MetricInfo, MetricKind, Unit};
+pub use metric::{CATALOGUE, Metric, MetricInfo, MetricKind, Unit};
 pub use params::parameter_meaning;
 pub use prediction::{Figure, Prediction};
 pub use reading::{Reading, Why};
@@ -112,6 +114,9 @@ pub enum Level {
     /// Something failed.
     Error,
 }
+
+/// The source of the notice with which a replay says that it has come to the recording's end. It is no fact of the session.
+pub const REPLAY: &str = "replay";
 
 /// One clear line that says what happened and what to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

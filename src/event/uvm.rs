@@ -15,6 +15,16 @@ pub enum Proc {
     Gpu(u16),
 }
 
+impl Proc {
+    /// The name used in exports: `cpu`, `gpu0`.
+    pub fn name(self) -> String {
+        match self {
+            Proc::Cpu => "cpu".to_owned(),
+            Proc::Gpu(n) => format!("gpu{n}"),
+        }
+    }
+}
+
 impl fmt::Display for Proc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -40,6 +50,20 @@ pub enum Cause {
     AccessCounters,
     /// A code that this version does not know.
     Unknown,
+}
+
+impl Cause {
+    /// The name used in exports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::User => "user",
+            Cause::Fault => "fault",
+            Cause::Prefetch => "prefetch",
+            Cause::Eviction => "eviction",
+            Cause::AccessCounters => "access_counters",
+            Cause::Unknown => "unknown",
+        }
+    }
 }
 
 /// Why a page was mapped remotely instead of migrated.

@@ -3,10 +3,13 @@
 //! The first line names the format and its version; every further line is an [`crate::event::Event`], the first of which
 //! is the header. Nothing derived is stored: the fold computes it anew.
 
+mod plausible;
 mod read;
+mod stored;
 mod write;
 
 pub use read::{ReadError, Reader};
+pub use stored::Stored;
 pub use write::{WriteError, Writer};
 
 use serde::{Deserialize, Serialize};

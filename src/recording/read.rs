@@ -1,14 +1,24 @@
 //! Reading a recording.
 
-use super::{FORMAT, FirstLine, MAJOR, MAX_LINE, MINOR};
-use crate::event::Event;
-use std::fs::File;
+use super::plausible::plausible;
+use super::{FORMAT, FirstLine, MAJOR, MAX_LINE, MINOR, Stored};
+use crate::event::{Body, Event};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use zstd::stream::read::Decoder;
 
 /// zstd's `ZSTD_MAGICNUMBER`, little-endian.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+
+/// Largest window that a frame may ask for, as a power of two: 16 MiB. umtop's own frames need 2 MiB at most.
+const MAX_WINDOW_LOG: u32 = 24;
+/// Most ranges of memory that are alive at a time: a workload has a million allocations at most.
+const MAX_RANGES: u64 = 1 << 21;
+/// Longest part of a foreign text in a message, in characters.
+const MAX_QUOTED: usize = 160;
+
+/// Compressed bytes from wherever they are.
+pub(super) type Input = Box<dyn BufRead + Send>;
 
 /// Why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -54,29 +64,38 @@ pub enum ReadError {
 /// Reads events one by one, in bounded memory. A cut end is a normal end: see [`Reader::cut`].
 pub struct Reader {
     path: PathBuf,
-    input: BufReader<Decoder<'static, BufReader<File>>>,
+    input: BufReader<Decoder<'static, Input>>,
     line: u64,
+    /// Ranges of memory that are alive.
+    ranges: u64,
     cut: bool,
 }
 
 impl Reader {
-    /// Opens a recording and checks its first line.
+    /// Opens a recording in a file and checks its first line.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let io = |error| ReadError::Io { path: path.to_owned(), error };
-        let mut file = BufReader::new(File::open(path).map_err(io)?);
-        if file.fill_buf().map_err(io)?.get(..4) != Some(&ZSTD_MAGIC) {
-            return Err(ReadError::NotARecording(path.to_owned()));
+        Stored::file(path).open()
+    }
+
+    /// Reads a recording from anywhere; `path` is its name in messages.
+    pub(super) fn new(path: PathBuf, mut input: Input) -> Result<Self, ReadError> {
+        let io = |error| ReadError::Io { path: path.clone(), error };
+        if input.fill_buf().map_err(io)?.get(..4) != Some(&ZSTD_MAGIC) {
+            return Err(ReadError::NotARecording(path));
         }
-        let input = BufReader::new(Decoder::with_buffer(file).map_err(io)?);
-        let mut reader = Self { path: path.to_owned(), input, line: 0, cut: false };
-        let first = reader.next_line()?.ok_or_else(|| ReadError::NotARecording(path.to_owned()))?;
-        let first: FirstLine = serde_json::from_slice(&first).map_err(|_| ReadError::NotARecording(path.to_owned()))?;
+        let mut decoder = Decoder::with_buffer(input).map_err(io)?;
+        decoder.window_log_max(MAX_WINDOW_LOG).map_err(io)?;
+        let input = BufReader::new(decoder);
+        let mut reader = Self { path: path.clone(), input, line: 0, ranges: 0, cut: false };
+        let Some(first) = reader.next_line()? else { return Err(ReadError::NotARecording(path)) };
+        let Ok(first) = serde_json::from_slice::<FirstLine>(&first) else { return Err(ReadError::NotARecording(path)) };
         if first.format != FORMAT {
-            return Err(ReadError::NotARecording(path.to_owned()));
+            return Err(ReadError::NotARecording(path));
         }
         if first.major != MAJOR || first.minor > MINOR {
             let FirstLine { umtop, major, minor, .. } = first;
-            return Err(ReadError::Newer { path: path.to_owned(), umtop, major, minor });
+            let umtop = one_line(&umtop);
+            return Err(ReadError::Newer { path, umtop, major, minor });
         }
         Ok(reader)
     }
@@ -84,10 +103,17 @@ impl Reader {
     /// The next event; `None` at the end.
     pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
         let Some(line) = self.next_line()? else { return Ok(None) };
-        match serde_json::from_slice(&line) {
-            Ok(event) => Ok(Some(event)),
-            Err(error) => Err(self.bad(error.to_string())),
+        let event: Event = serde_json::from_slice(&line).map_err(|error| self.bad(error.to_string()))?;
+        plausible(&event).map_err(|what| self.bad(what.to_owned()))?;
+        match &event.body {
+            Body::Allocated(_) => self.ranges += 1,
+            Body::Freed { .. } => self.ranges = self.ranges.saturating_sub(1),
+            _ => {}
         }
+        if self.ranges > MAX_RANGES {
+            return Err(self.bad(format!("more than {MAX_RANGES} ranges of memory at a time")));
+        }
+        Ok(Some(event))
     }
 
     /// Whether the end was cut off, as a crash of the writer leaves it.
@@ -120,6 +146,15 @@ impl Reader {
     }
 
     fn bad(&self, message: String) -> ReadError {
-        ReadError::Line { path: self.path.clone(), line: self.line.max(1), message }
+        ReadError::Line { path: self.path.clone(), line: self.line.max(1), message: one_line(&message) }
     }
+}
+
+/// A text of the file in a message: one line, not too long, and without control characters.
+fn one_line(text: &str) -> String {
+    let mut line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_QUOTED).collect();
+    if text.chars().count() > MAX_QUOTED {
+        line.push('…');
+    }
+    line
 }

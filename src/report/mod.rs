@@ -1,17 +1,21 @@
 //! From a session to text: what `umtop bench` and `umtop watch` print.
 
+mod csv;
 mod json;
+mod markdown;
 mod predictions;
 mod table;
 mod watch;
 
+pub use csv::csv;
 pub use json::json;
+pub use markdown::{markdown, session_report};
 pub use predictions::{Predicted, Verdict, judge};
 pub use table::table;
 pub use watch::{json as watch_json, table as watch_table};
 
-use crate::event::{Outcome, Pass, UvmTotals};
-use crate::session::Run;
+use crate::event::{Origin, Outcome, Pass, UvmTotals};
+use crate::session::{Run, Session};
 use crate::stats;
 
 /// Median over the passes that count of something that each may have.
@@ -40,5 +44,15 @@ fn failed(run: &Run) -> Option<&str> {
     match &run.outcome {
         Some(Outcome::Failed(text)) => Some(text),
         _ => None,
+    }
+}
+
+/// Whether figures were measured, and on what; empty without a header.
+fn origin_line(session: &Session) -> String {
+    let Some(header) = &session.header else { return String::new() };
+    let gpu = header.gpu.as_ref().map(|g| format!("{}, driver {}", g.name, g.driver)).unwrap_or_default();
+    match &header.origin {
+        Origin::Measured => format!("Measured on {gpu}"),
+        Origin::Simulated { profile, reason } => format!("SIMULATED ({profile}): {reason}"),
     }
 }

@@ -1,18 +1,21 @@
 //! `umtop bench`: a table for people.
 
-use super::{Verdict, checked, failed, lost, per_pass_uvm};
-use crate::event::{Level, Origin, Settings};
+use super::{Verdict, checked, failed, lost, origin_line, per_pass_uvm};
+use crate::event::{Level, Settings};
 use crate::session::{Run, Session};
 use crate::stats::{self, Estimate};
 use crate::units::{Bytes, Nanos, count};
 use std::fmt::Write as _;
 
-const COLUMNS: [&str; 11] =
+pub(super) const COLUMNS: [&str; 11] =
     ["", "time", "95 % interval", "n", "ratio", "HtoD", "DtoH", "GPU faults", "raw", "CPU faults", "batches"];
 
 /// The report of a bench: one row per member, ratios against the fastest of the same workload and size.
 pub fn table(session: &Session, verdicts: &[Verdict]) -> String {
-    let mut text = heading(session);
+    let mut text = match origin_line(session) {
+        line if line.is_empty() => line,
+        line => format!("{line}\n\n"),
+    };
     let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
     for run in &session.runs.runs {
         rows.push(row(run, fastest_like(session, run)));
@@ -36,16 +39,7 @@ pub fn table(session: &Session, verdicts: &[Verdict]) -> String {
     text
 }
 
-fn heading(session: &Session) -> String {
-    let Some(header) = &session.header else { return String::new() };
-    let gpu = header.gpu.as_ref().map(|g| format!("{}, driver {}", g.name, g.driver)).unwrap_or_default();
-    match &header.origin {
-        Origin::Measured => format!("Measured on {gpu}\n\n"),
-        Origin::Simulated { profile, reason } => format!("SIMULATED ({profile}): {reason}\n\n"),
-    }
-}
-
-fn row(run: &Run, fastest: Option<&Run>) -> Vec<String> {
+pub(super) fn row(run: &Run, fastest: Option<&Run>) -> Vec<String> {
     let estimate = stats::estimate(&run.times_ns());
     let bytes = |b: Option<u64>| b.map_or_else(na, |b| Bytes(b).to_string());
     let number = |n: Option<u64>| n.map_or_else(na, |n| count(n as f64));
@@ -96,7 +90,7 @@ fn name(run: &Run) -> String {
     name
 }
 
-fn fastest_like<'a>(session: &'a Session, run: &Run) -> Option<&'a Run> {
+pub(super) fn fastest_like<'a>(session: &'a Session, run: &Run) -> Option<&'a Run> {
     let alike = |other: &&Run| {
         let (a, b) = (&other.start.settings, &run.start.settings);
         (&a.workload, a.size) == (&b.workload, b.size)
@@ -122,7 +116,7 @@ fn ratio(run: &Run, fastest: &Run) -> String {
     }
 }
 
-fn remarks(run: &Run) -> String {
+pub(super) fn remarks(run: &Run) -> String {
     let mut text = String::new();
     let name = name(run);
     if let Some(why) = failed(run) {

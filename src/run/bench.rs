@@ -1,17 +1,22 @@
 //! `umtop bench`: the same line of data, with a report instead of a screen at its end.
 
 use super::library::library;
+use super::metrics::Published;
 use super::open::{Opened, open, warn};
+use super::report::{new_folder, write_report};
 use super::settings::members;
 use super::{Failure, ended_by, print};
 use crate::cli::{BenchArgs, BenchFormat, EXIT_FAILED};
 use crate::event::{Control, Level, Outcome, Settings};
-use crate::report::{self, Predicted};
+use crate::render;
+use crate::report::{self, Predicted, Verdict};
 use crate::session::Session;
 use crate::source::{Batch, Pace, Sink, Work};
+use crate::ui::Mode;
 use crate::workload::{Library, Workload, check_footprint, plan};
 use crossbeam_channel::{Sender, bounded};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -23,6 +28,10 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
     let library = library(&mut args.workloads)?;
     // What makes no sense is said before a device is opened; sizes may depend on the device.
     members(&library, &args)?;
+    if let Some(folder) = &args.report {
+        new_folder(folder)?;
+    }
+    let mut publish = Published::start(args.metrics.metrics)?.map(Published::watcher);
     let (sink, events) = Sink::new(QUEUE);
     let opened = open(&args.device, library, &sink)?;
     let library = opened.live.library.clone();
@@ -52,6 +61,9 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
     while !worker.is_finished() || !events.is_empty() {
         if let Ok(event) = events.recv_timeout(std::time::Duration::from_millis(50)) {
             session.apply(&event);
+            if let Some(publish) = &mut publish {
+                publish(&session);
+            }
         }
     }
     if worker.join().is_err() {
@@ -62,7 +74,13 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
     print(&match args.format {
         BenchFormat::Table => report::table(&session, &predictions),
         BenchFormat::Json => format!("{:#}\n", report::json(&session, &predictions)),
+        BenchFormat::Csv => report::csv(&session).map_err(Failure::failed)?,
+        BenchFormat::Markdown => report::markdown(&session, &predictions),
     })?;
+    let session = match &args.report {
+        Some(folder) => reported(folder, session, &predictions)?,
+        None => session,
+    };
     // Only now, so that a disk that is full does not cost the figures.
     recorded.map_err(Failure::failed)?;
     let runs = &session.runs.runs;
@@ -74,6 +92,15 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
         number => ended_by(number),
     };
     Ok(if measured { ExitCode::SUCCESS } else { ExitCode::from(code) })
+}
+
+/// Writes the report. A bench has no screen; its pictures are what a dashboard would have shown at its end.
+fn reported(folder: &Path, session: Session, verdicts: &[Verdict]) -> Result<Session, Failure> {
+    let mut model = render::pictured();
+    model.setup.mode = Mode::Live;
+    model.session = session;
+    write_report(folder, &mut model, verdicts)?;
+    Ok(model.session)
 }
 
 /// Of all workloads, those that this machine cannot run are left out with a line; one that was named would be an error.

@@ -1,15 +1,18 @@
 //! The dashboard over a live source or a recording.
 
+use super::desk::desk;
 use super::library::library;
+use super::metrics::Published;
 use super::open::{Opened, open};
 use super::settings::first;
 use super::{Failure, ended_by, print};
 use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArgs, ThemeChoice};
-use crate::event::{Advice, Can, Caps, Control, Event, MemoryKind, Origin, Settings, Shape, TraceLevel};
+use crate::event::{Can, Caps, Control, Event, Origin, Settings, TraceLevel};
 use crate::probe::Probe;
 use crate::probe::host::HostProbe;
+use crate::recording::Stored;
 use crate::source::{Pace, Replay, Sink, Work};
-use crate::ui::{Depth, Entry, ExitReason, Glyphs, Guard, Mode, Palette, Setup, Theme, run};
+use crate::ui::{Depth, Desk, Entry, ExitReason, Glyphs, Guard, Mode, Palette, Setup, Theme, run};
 use crate::units::Bytes;
 use crate::workload::{Choice, Library, Workload, check_footprint, plan, vram_room};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -39,6 +42,7 @@ pub(super) fn live(mut args: Dashboard) -> Result<ExitCode, Failure> {
         opened.live.stepped.push(Box::new(host));
     }
     startable(&library, &settings, &opened, args.device.allow_oversubscription)?;
+    let desk = desk(Published::start(args.metrics.metrics)?)?;
     // The terminal is taken before anything runs that would have to be ended if that failed.
     let guard = take_terminal()?;
     if let Some(path) = &args.record {
@@ -64,36 +68,24 @@ pub(super) fn live(mut args: Dashboard) -> Result<ExitCode, Failure> {
         opened.live.run(opened.header, work, worker_sink, pace);
         drop(opened.samplers);
     })?;
-    show(guard, events, control, setup, worker, Some(&sink))
+    show(guard, events, control, setup, desk, worker, Some(&sink))
 }
 
 pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    let replay = Replay::open(&args.file).map_err(Failure::failed)?;
+    play(&Stored::file(&args.file), args.speed, args.theme)
+}
+
+/// Plays a recording in the dashboard.
+pub(super) fn play(stored: &Stored, speed: f64, wanted: Option<ThemeChoice>) -> Result<ExitCode, Failure> {
+    let replay = Replay::open(stored).map_err(Failure::failed)?;
     require_terminal()?;
     let (sink, events) = Sink::new(QUEUE);
     let (control, wishes) = unbounded();
-    let setup = Setup {
-        mode: Mode::Replay,
-        workloads: Vec::new(),
-        settings: Settings {
-            workload: String::new(),
-            memory: MemoryKind::Managed,
-            prefetch: false,
-            advice: Advice::None,
-            size: Bytes(0),
-            trace: TraceLevel::Off,
-            shape: Shape::default(),
-        },
-        vram_free: None,
-        oversubscription: false,
-        speed: args.speed,
-        recording: false,
-        theme: theme(args.theme),
-    };
+    let setup = Setup::replay(speed, theme(wanted));
+    let desk = desk(None)?;
     let guard = take_terminal()?;
-    let speed = args.speed;
-    let worker = worker(move || replay.run(&sink, Pace::at_speed(speed, wishes)))?;
-    show(guard, events, control, setup, worker, None)
+    let worker = worker(move || replay.browse(&sink, Pace::at_speed(speed, wishes)))?;
+    show(guard, events, control, setup, desk, worker, None)
 }
 
 /// Runs the UI, then sees the worker off and the terminal restored.
@@ -102,10 +94,11 @@ fn show(
     events: Receiver<Event>,
     control: Sender<Control>,
     setup: Setup,
+    desk: Desk,
     worker: Worker,
     recorded: Option<&Sink>,
 ) -> Result<ExitCode, Failure> {
-    Ok(ExitCode::from(code_of(shown(guard, events, control, setup, worker, recorded)?)))
+    Ok(ExitCode::from(code_of(shown(guard, events, control, setup, desk, worker, recorded)?)))
 }
 
 /// As [`show`]: why the UI ended.
@@ -114,10 +107,11 @@ pub(super) fn shown(
     events: Receiver<Event>,
     control: Sender<Control>,
     setup: Setup,
+    desk: Desk,
     worker: Worker,
     recorded: Option<&Sink>,
 ) -> Result<ExitReason, Failure> {
-    let shown = run(&guard, events, control.clone(), setup);
+    let shown = run(&guard, events, control.clone(), setup, desk);
     drop(guard);
     // The UI does not read any more, so the worker must not wait for it: its channel is closed with `events`.
     let _ = control.send(Control::Stop);

@@ -2,10 +2,17 @@
 
 mod bench;
 mod dashboard;
+mod demo;
+mod desk;
 mod doctor;
+mod export;
 mod header;
 mod library;
+mod metrics;
 mod open;
+mod output;
+mod render;
+mod report;
 mod settings;
 mod watch;
 mod workloads;
@@ -41,6 +48,9 @@ pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         None => dashboard::live(cli.dashboard),
         Some(Command::Replay(args)) => dashboard::replay(&args),
+        Some(Command::Demo(args)) => demo::demo(&args),
+        Some(Command::Render(args)) => render::render(&args),
+        Some(Command::Export(args)) => export::export(&args),
         Some(Command::Bench(args)) => bench::bench(*args),
         Some(Command::Watch(args)) => watch::watch(args),
         Some(Command::Doctor { json }) => doctor::doctor(json),

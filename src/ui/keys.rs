@@ -2,6 +2,8 @@
 
 use super::setup::Mode;
 use super::state::Screen;
+use crate::event::Seek;
+use crate::units::Nanos;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What a key asks for.
@@ -53,6 +55,12 @@ pub enum Action {
     Slower,
     /// Play a recording faster.
     Faster,
+    /// Go to another moment of a recording.
+    Seek(Seek),
+    /// Save a picture of the screen.
+    Picture,
+    /// Save a report of the session.
+    Report,
     /// Show a screen.
     Show(Screen),
     /// Show the next screen.
@@ -152,6 +160,13 @@ const fn code(code: KeyCode) -> Chord {
     (code, KeyModifiers::NONE)
 }
 
+/// How far a key jumps in a recording.
+const JUMP: Nanos = Nanos::millis(5_000);
+/// What ← asks for.
+pub const BACK: Seek = Seek::Back(JUMP);
+/// What → asks for.
+pub const FORWARD: Seek = Seek::Forward(JUMP);
+
 const LIVE: &[Mode] = &[Mode::Live];
 const REPLAY: &[Mode] = &[Mode::Replay];
 const SOURCES: &[Mode] = &[Mode::Live, Mode::Watch];
@@ -190,6 +205,14 @@ pub const TABLE: &[Row] = rows! {
         [plain(' ') => Action::Pause];
     Workload IfRoom REPLAY "< >" "< >" "speed" "play slower or faster"
         [plain('<') => Action::Slower] [plain('>') => Action::Faster];
+    Workload IfRoom REPLAY "← →" "lf/rt" "5 s" "back or on by 5 s (with PgUp and PgDn on every screen)"
+        [code(KeyCode::PageUp) => Action::Seek(BACK)] [code(KeyCode::PageDown) => Action::Seek(FORWARD)];
+    Workload Never REPLAY "Home End" "Home End" "ends" "to the recording's start, to its end"
+        [code(KeyCode::Home) => Action::Seek(Seek::Start)] [code(KeyCode::End) => Action::Seek(Seek::End)];
+    Workload IfRoom REPLAY "." "." "step" "pause after the driver's next window"
+        [plain('.') => Action::Seek(Seek::Step)];
+    Workload IfRoom REPLAY "n" "n" "next run" "to the next run, where a setting changes"
+        [plain('n') => Action::Seek(Seek::NextRun)];
     Settings IfRoom LIVE "p" "p" "prefetch" "prefetch before each side's turn, or not"
         [plain('p') => Action::Prefetch];
     Settings IfRoom LIVE "a" "a" "advice" "the next advice to the driver"
@@ -219,6 +242,10 @@ pub const TABLE: &[Row] = rows! {
         [plain('c') => Action::Colours];
     Picture Never LIVE "k" "k" "link" "measure what the link carries: explicit copies for a second"
         [plain('k') => Action::ProbeLink];
+    Picture IfRoom ALL "s" "s" "picture" "save what is on the screen (.svg and .png)"
+        [plain('s') => Action::Picture];
+    Picture Never ALL "R" "R" "report" "save a report of the session with pictures (a folder)"
+        [plain('R') => Action::Report];
     Picture IfRoom SOURCES "r" "r" "record" "start or end a recording (.umr)"
         [plain('r') => Action::Record];
     Program Never ALL "Ctrl-L" "Ctrl-L" "redraw" "draw everything anew"
@@ -243,6 +270,8 @@ pub fn action(key: &KeyEvent) -> Option<Action> {
 pub fn belongs(row: &Row, mode: Mode, screen: Screen) -> bool {
     let does = |action: Action| row.keys.iter().any(|(_, other)| *other == action);
     match screen {
+        // There, arrows move the cursor.
+        Screen::Memory if does(Action::Seek(BACK)) => false,
         Screen::Live => mode == Mode::Live || !does(Action::Previous),
         _ if does(Action::Enter) => false,
         Screen::Memory | Screen::Compare | Screen::Machine | Screen::Insights | Screen::Faults => {

@@ -1,5 +1,6 @@
 //! The terminal UI: a loop that takes in events and keys, and draws the model at most 30 times a second.
 
+mod desk;
 mod digest;
 mod guard;
 mod input;
@@ -13,6 +14,7 @@ mod update;
 mod view;
 mod widget;
 
+pub use desk::{Desk, Errand, Shot, Watcher};
 pub use guard::{Guard, GuardError};
 pub use keys::{Footer, Group, TABLE as KEYS};
 pub use setup::{Entry, Mode, Setup};
@@ -23,11 +25,13 @@ pub use view::{draw, render};
 
 use crate::clock::Clock;
 use crate::event::{Control, Event};
+use crate::session::Session;
 use crate::units::{Nanos, Stamp};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, never, select_biased};
 use keys::Action;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::buffer::Buffer;
 use ratatui::crossterm::queue;
 use ratatui::crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
 use ratatui::layout::Rect;
@@ -66,17 +70,19 @@ pub enum UiError {
 type Screenful = Terminal<CrosstermBackend<guard::Screen>>;
 
 /// Shows what `events` tell until the user leaves. Requests go to `control`; neither a full nor a closed channel stops the
-/// UI, and it never waits for the source: the caller joins that with a grace period.
+/// UI, and it never waits for the source: the caller joins that with a grace period. What takes longer than a frame goes to
+/// the desk.
 pub fn run(
     guard: &Guard,
     events: Receiver<Event>,
     control: Sender<Control>,
     setup: Setup,
+    desk: Desk,
 ) -> Result<ExitReason, UiError> {
     let screen = Terminal::new(CrosstermBackend::new(guard::Screen::default()))?;
     let input = input::listen()?;
     let clock = Clock::start();
-    let mut ui = Loop { guard, screen, model: Model::new(setup), control, clock, drawn: None, changed: true };
+    let mut ui = Loop { guard, screen, model: Model::new(setup), control, desk, clock, drawn: None, changed: true };
     ui.turn(events, input)
 }
 
@@ -85,6 +91,7 @@ struct Loop<'a> {
     screen: Screenful,
     model: Model,
     control: Sender<Control>,
+    desk: Desk,
     clock: Clock,
     drawn: Option<Stamp>,
     changed: bool,
@@ -113,11 +120,21 @@ impl Loop<'_> {
                     }
                     Err(_) => return Ok(ExitReason::Signal(0)),
                 },
+                recv(self.desk.answers) -> line => match line {
+                    Ok(line) => {
+                        self.model.ui.hint = Some(line);
+                        self.changed = true;
+                    }
+                    Err(_) => self.desk.answers = never(),
+                },
                 recv(events) -> event => match event {
                     Ok(event) => {
                         self.take_in(event);
                         if !self.drain(&events) {
                             events = self.ended();
+                        }
+                        if let Some(watcher) = &mut self.desk.watcher {
+                            watcher(&self.model.session);
                         }
                     }
                     Err(_) => events = self.ended(),
@@ -157,6 +174,8 @@ impl Loop<'_> {
             match keys::action(key) {
                 Some(Action::Suspend) => return self.suspend().map(|()| None),
                 Some(Action::Redraw) => return self.anew().map(|()| None),
+                Some(Action::Picture) => return Ok(self.errand(Self::shot)),
+                Some(Action::Report) => return Ok(self.errand(|model, _| Errand::Report(Box::new(model.clone())))),
                 _ => {}
             }
         }
@@ -166,6 +185,29 @@ impl Loop<'_> {
             self.model.ui.hint = Some("the source does not take requests now".to_owned());
         }
         Ok(leaving.then_some(ExitReason::Quit))
+    }
+
+    /// Hands something over; the answer comes later, as a hint.
+    fn errand(&mut self, errand: impl Fn(&Model, Rect) -> Errand) -> Option<ExitReason> {
+        self.model.ui.hint = None;
+        let (width, height) = self.model.ui.size;
+        let errand = errand(&self.model, Rect::new(0, 0, width, height));
+        let sent = self.desk.errands.as_ref().map(|errands| errands.try_send(errand));
+        self.model.ui.hint = match sent {
+            Some(Ok(())) => Some("saving…".to_owned()),
+            Some(Err(_)) => Some("still busy with the picture before".to_owned()),
+            None => Some("pictures cannot be saved here".to_owned()),
+        };
+        None
+    }
+
+    /// The screen as the next frame would show it.
+    fn shot(model: &Model, area: Rect) -> Errand {
+        let mut cells = Buffer::empty(area);
+        render(model, area, &mut cells);
+        let shown = model.shown();
+        let session = Session { header: shown.header.clone(), now: shown.now, ..Session::default() };
+        Errand::Picture(Box::new(Shot { cells, session, mode: model.setup.mode }))
     }
 
     fn suspend(&mut self) -> io::Result<()> {

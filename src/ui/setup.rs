@@ -1,7 +1,7 @@
 //! What the composition root tells the terminal UI: plain data, no facts about the running session.
 
 use super::theme::Theme;
-use crate::event::{Can, MemoryKind, Settings};
+use crate::event::{Advice, Can, MemoryKind, Settings, Shape, TraceLevel};
 use crate::units::Bytes;
 
 /// What the events come from, which decides what keys can do.
@@ -54,6 +54,28 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// What the dashboard of a recording is started with: nothing to choose and nothing to set.
+    pub fn replay(speed: f64, theme: Theme) -> Self {
+        Self {
+            mode: Mode::Replay,
+            workloads: Vec::new(),
+            settings: Settings {
+                workload: String::new(),
+                memory: MemoryKind::Managed,
+                prefetch: false,
+                advice: Advice::None,
+                size: Bytes(0),
+                trace: TraceLevel::Off,
+                shape: Shape::default(),
+            },
+            vram_free: None,
+            oversubscription: false,
+            speed,
+            recording: false,
+            theme,
+        }
+    }
+
     /// Whether these settings ask for more than the GPU has free, as far as is known.
     pub fn oversubscribes(&self, settings: &Settings) -> bool {
         settings.memory != MemoryKind::ZeroCopy && self.vram_free.is_some_and(|free| settings.size > free)

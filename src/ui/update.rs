@@ -1,11 +1,13 @@
 //! The only place where the model changes: a message in, perhaps a request to the source out.
 
+use super::digest::Digest;
 use super::keys::{self, Action};
 use super::settings;
 use super::setup::Mode;
 use super::state::{Model, Overlay, SPEEDS, Screen, WINDOWS};
 use super::view;
-use crate::event::{Body, Control, Event, Level, Outcome, RunEvent};
+use crate::event::{Body, Control, Event, Level, Outcome, REPLAY, RunEvent, Seek};
+use crate::session::Session;
 use ratatui::crossterm::event::KeyEvent;
 use std::path::PathBuf;
 
@@ -53,6 +55,21 @@ pub fn update(model: &mut Model, msg: Msg) -> Option<Control> {
 }
 
 fn take_in(model: &mut Model, event: &Event) {
+    match &event.body {
+        // A replay that goes back begins anew.
+        Body::Header(_) => {
+            model.session = Session::default();
+            model.digest = Digest::default();
+            model.ui.peaks_from = model.ui.peaks_from.min(event.at);
+            model.ended = false;
+        }
+        // It waits there; nothing of the session has happened.
+        Body::Notice(notice) if notice.source == REPLAY => {
+            model.ended = true;
+            return;
+        }
+        _ => {}
+    }
     model.session.apply(event);
     match &event.body {
         Body::Run(RunEvent::PassEnded(_) | RunEvent::Started(_)) => model.digest.refresh(&model.session, &model.ui),
@@ -119,6 +136,15 @@ pub fn act(model: &mut Model, action: Action) -> Option<Control> {
         Action::Smaller => settings::resize(model, false),
         Action::Slower => speed(model, false),
         Action::Faster => speed(model, true),
+        // On the map, arrows move its cursor.
+        Action::Left | Action::Right if model.setup.mode == Mode::Replay && model.ui.screen != Screen::Memory => {
+            Some(Control::Seek(if action == Action::Left { keys::BACK } else { keys::FORWARD }))
+        }
+        Action::Seek(seek) => {
+            // A step pauses by itself.
+            model.ui.paused |= seek == Seek::Step;
+            Some(Control::Seek(seek))
+        }
         Action::Record => record(model),
         Action::ProbeLink => {
             model.ui.hint = Some("the link is measured after this pass, for about a second: see F5".to_owned());

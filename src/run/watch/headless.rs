@@ -1,10 +1,11 @@
 //! Watching without a terminal: totals at the end.
 
 use super::{open, running, signal};
-use crate::cli::{BenchFormat, EXIT_FAILED, WatchArgs};
+use crate::cli::{EXIT_FAILED, WatchArgs, WatchFormat};
 use crate::event::{Body, Control, Event, Level, Notice};
 use crate::report;
 use crate::run::dashboard::QUEUE;
+use crate::run::metrics::Published;
 use crate::run::{Failure, ended_by, print};
 use crate::session::Session;
 use crate::source::watch::{Target, WatchEnd};
@@ -23,6 +24,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// Watches for the time asked for, or until the program ends, and prints what was seen.
 pub fn totals(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let running = running(args)?;
+    let mut publish = Published::start(args.metrics.metrics)?.map(Published::watcher);
     let (sink, events) = Sink::new(QUEUE);
     if let Some(path) = &args.record {
         sink.record(path).map_err(Failure::failed)?;
@@ -52,15 +54,18 @@ pub fn totals(args: &WatchArgs) -> Result<ExitCode, Failure> {
     while !worker.is_finished() || !events.is_empty() {
         if let Ok(event) = events.recv_timeout(Duration::from_millis(50)) {
             session.apply(&event);
+            if let Some(publish) = &mut publish {
+                publish(&session);
+            }
         }
     }
     let Ok((end, target)) = worker.join() else {
         return Err(Failure::failed("the worker thread panicked: its message is above"));
     };
     let recorded = sink.stop_recording();
-    print(&match args.format.unwrap_or(BenchFormat::Table) {
-        BenchFormat::Table => report::watch_table(&session, args.trace),
-        BenchFormat::Json => format!("{:#}\n", report::watch_json(&session, args.trace)),
+    print(&match args.format.unwrap_or(WatchFormat::Table) {
+        WatchFormat::Table => report::watch_table(&session, args.trace),
+        WatchFormat::Json => format!("{:#}\n", report::watch_json(&session, args.trace)),
     })?;
     if let Some((_, output)) = &command {
         eprintln!("umtop: the command's output is in {}", output.display());

@@ -1,6 +1,6 @@
 //! `umtop watch` alone: who holds UVM files.
 
-use crate::cli::BenchFormat;
+use crate::cli::WatchFormat;
 use crate::probe::process::{Credentials, PidFd, ProcFs, Process, cards, user};
 use crate::run::{Failure, print};
 use serde_json::{Value, json};
@@ -15,10 +15,10 @@ struct Holder {
     access: Result<(), String>,
 }
 
-pub fn list(proc: &ProcFs, format: Option<BenchFormat>) -> Result<ExitCode, Failure> {
+pub fn list(proc: &ProcFs, format: Option<WatchFormat>) -> Result<ExitCode, Failure> {
     let (holders, hidden) = holders(proc);
     print(&match format {
-        Some(BenchFormat::Json) => format!("{:#}\n", as_json(&holders, hidden)),
+        Some(WatchFormat::Json) => format!("{:#}\n", as_json(&holders, hidden)),
         _ => as_text(&holders, hidden),
     })?;
     Ok(ExitCode::SUCCESS)

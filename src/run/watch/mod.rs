@@ -5,6 +5,8 @@ mod headless;
 mod list;
 
 use super::dashboard::{QUEUE, code_of, require_terminal, shown, take_terminal, theme, worker};
+use super::desk::desk;
+use super::metrics::Published;
 use super::{Failure, header, print};
 use crate::cli::{EXIT_NO_DEVICE, EXIT_USAGE, WatchArgs};
 use crate::clock::Clock;
@@ -44,6 +46,7 @@ fn screen(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let running = running(args)?;
     let instead = "watching on the screen needs a terminal; without one, use --for TIME or --format table|json";
     require_terminal().map_err(|failure| Failure::new(failure.code, instead))?;
+    let desk = desk(Published::start(args.metrics.metrics)?)?;
     let (sink, events) = Sink::new(QUEUE);
     let guard = take_terminal()?;
     if let Some(path) = &args.record {
@@ -60,7 +63,7 @@ fn screen(args: &WatchArgs) -> Result<ExitCode, Failure> {
         drop(opened.equipment);
         let _ = tell.send(ended);
     })?;
-    let reason = shown(guard, events, control, setup, worker, Some(&sink))?;
+    let reason = shown(guard, events, control, setup, desk, worker, Some(&sink))?;
     let Ok((end, target)) = told.try_recv() else { return Ok(ExitCode::from(code_of(reason))) };
     match (reason, end, target) {
         (ExitReason::Quit, WatchEnd::Ended(code), _) => Ok(ExitCode::from(code.unwrap_or(0))),

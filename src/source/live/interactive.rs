@@ -128,7 +128,7 @@ impl Worker {
                 Err(error) => self.say(Level::Error, "recording", error.to_string()),
             },
             Control::ProbeLink => self.probe_link(),
-            Control::Pause(_) | Control::Speed(_) => {}
+            Control::Pause(_) | Control::Speed(_) | Control::Seek(_) => {}
         }
         true
     }

@@ -1,0 +1,87 @@
+//! `umtop demo`: recordings that are part of the program.
+
+use super::dashboard::play;
+use super::{Failure, print};
+use crate::cli::{DemoArgs, EXIT_USAGE};
+use crate::recording::Stored;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+/// A bundled recording.
+pub(super) struct Demo {
+    name: &'static str,
+    title: &'static str,
+    look: &'static str,
+    bytes: &'static [u8],
+}
+
+macro_rules! demos {
+    ($($name:literal, $title:literal, $look:literal;)+) => {
+        [$(Demo {
+            name: $name,
+            title: $title,
+            look: $look,
+            bytes: include_bytes!(concat!("../../assets/recordings/", $name, ".umr")),
+        }),+]
+    };
+}
+
+/// Every one of them, the best to begin with first.
+pub(super) const DEMOS: [Demo; 7] = demos! {
+    "prefetch-switched-on", "a sweep on demand, then with prefetch",
+        "at the dashed line p was pressed: faults fall to none, and a pass takes an eighth of the time";
+    "sequential", "the GPU reads what the CPU wrote, page by page on demand",
+        "every pass faults anew; most bytes move by the driver's own prefetcher, not by faults";
+    "sequential-prefetch", "the same sweep, data moved before the kernel",
+        "the kernel does not fault once; all bytes are 'yours'";
+    "random", "the same data, touched in random order",
+        "more faults than a sweep for the same bytes, and a longer pass";
+    "random-prefetch", "random order after a prefetch",
+        "order does not matter once the data is there";
+    "ping-pong", "CPU and GPU take turns on one page",
+        "each turn moves the page; the driver may pin it and map it remotely";
+    "ping-pong-prefetch", "the same turns with a prefetch before each",
+        "prefetching one page does not make the turns cheap";
+};
+
+pub(super) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
+    let Some(name) = &args.name else {
+        print(&list())?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let names = || DEMOS.iter().map(|demo| demo.name).collect::<Vec<_>>().join(", ");
+    match DEMOS.iter().find(|demo| demo.name == *name) {
+        Some(demo) => play(&demo.stored(), args.speed, args.theme),
+        None => Err(Failure::new(EXIT_USAGE, format!("unknown demo '{name}': choose one of {}", names()))),
+    }
+}
+
+impl Demo {
+    fn stored(&self) -> Stored {
+        Stored::Bundled(self.name, self.bytes)
+    }
+}
+
+fn list() -> String {
+    let mut text = String::from("Recordings of an NVIDIA H200; play one with: umtop demo NAME\n\n");
+    for Demo { name, title, look, .. } in &DEMOS {
+        let _ = writeln!(text, "{name} — {title}\n  look   {look}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Body, Origin};
+
+    #[test]
+    fn every_bundled_recording_is_a_measured_one_and_in_the_list() {
+        for demo in &DEMOS {
+            let header = demo.stored().open().unwrap().next_event().unwrap().unwrap();
+            let Body::Header(header) = header.body else { panic!("{}", demo.name) };
+            assert_eq!(header.origin, Origin::Measured, "{}", demo.name);
+            assert!(header.gpu.unwrap().name.contains("H200") && list().contains(demo.name));
+        }
+    }
+}
