@@ -183,6 +183,7 @@ fn entry(workload: &Workload, caps: &Caps) -> Entry {
         available,
         settings,
         size: (workload.memory.min, workload.memory.max.unwrap_or(Bytes(1 << 40))),
+        rounds: workload.pass.rounds,
     }
 }
 

@@ -35,6 +35,14 @@ pub enum Action {
     Memory,
     /// The next trace level.
     Trace,
+    /// The next order of the GPU's visits.
+    Pattern,
+    /// The next size of the pieces in which data moves.
+    Piece,
+    /// More rounds in a pass.
+    MoreRounds,
+    /// Fewer rounds in a pass.
+    FewerRounds,
     /// A larger footprint.
     Bigger,
     /// A smaller footprint.
@@ -223,6 +231,12 @@ pub const TABLE: &[Row] = rows! {
         [plain('t') => Action::Trace];
     Settings IfRoom LIVE "+ -" "+ -" "size" "double or halve the footprint"
         [plain('+') => Action::Bigger] [plain('=') => Action::Bigger] [plain('-') => Action::Smaller];
+    Settings Never LIVE "v" "v" "visits" "the next order in which the GPU visits memory"
+        [plain('v') => Action::Pattern];
+    Settings Never LIVE "i" "i" "pieces" "the next size of the pieces in which data is copied or prefetched"
+        [plain('i') => Action::Piece];
+    Settings Never LIVE "( )" "( )" "rounds" "halve or double the rounds of a pass"
+        [plain('(') => Action::FewerRounds] [plain(')') => Action::MoreRounds];
     Picture IfRoom ALL "f" "f" "freeze" "stop the picture; collecting goes on"
         [plain('f') => Action::Freeze];
     Picture IfRoom ALL "[ ]" "[ ]" "zoom" "a shorter or longer time window, 5 s to 5 min"

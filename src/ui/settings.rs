@@ -2,8 +2,19 @@
 
 use super::setup::Mode;
 use super::state::{Model, Overlay};
-use crate::event::{Can, Control, MemoryKind, Settings, TraceLevel};
+use crate::event::{AccessPattern, Can, Control, MemoryKind, Piece, Settings, Shape, TraceLevel};
 use crate::units::Bytes;
+
+/// Pieces that a key walks through.
+const PIECES: [Piece; 5] = [
+    Piece::Whole,
+    Piece::Size(Bytes::kib(4)),
+    Piece::Size(Bytes::kib(64)),
+    Piece::Size(Bytes::mib(1)),
+    Piece::Size(Bytes::mib(16)),
+];
+/// Most rounds: a pass should not take hours.
+const MOST_ROUNDS: u32 = 1_000_000;
 
 /// Runs the `n`-th workload of the menu: another than the present one with its own settings, the same with those asked for.
 pub fn run(model: &mut Model, n: usize) -> Option<Control> {
@@ -70,6 +81,49 @@ pub fn resize(model: &mut Model, larger: bool) -> Option<Control> {
         return refuse(model, format!("{limit} is the {} for this workload", if larger { "most" } else { "least" }));
     }
     ask(model, Settings { size: Bytes(next), ..model.ui.wanted.clone() })
+}
+
+/// The next order of the GPU's visits; after the last one that of the file.
+pub fn pattern(model: &mut Model) -> Option<Control> {
+    let shape = model.ui.wanted.shape;
+    let all = AccessPattern::ALL;
+    let pattern = match shape.pattern {
+        None => all.first().copied(),
+        Some(pattern) => all.iter().position(|p| *p == pattern).and_then(|at| all.get(at + 1)).copied(),
+    };
+    reshape(model, Shape { pattern, ..shape })
+}
+
+/// The next size of the pieces in which data moves; after the largest that of the file.
+pub fn piece(model: &mut Model) -> Option<Control> {
+    let shape = model.ui.wanted.shape;
+    let at = PIECES.iter().position(|piece| Some(*piece) == shape.piece);
+    let piece = match (shape.piece, at) {
+        (None, _) => PIECES.first().copied(),
+        (Some(_), Some(at)) => PIECES.get(at + 1).copied(),
+        (Some(_), None) => None,
+    };
+    reshape(model, Shape { piece, ..shape })
+}
+
+/// Twice or half as many rounds in a pass.
+pub fn rounds(model: &mut Model, more: bool) -> Option<Control> {
+    let shape = model.ui.wanted.shape;
+    let by_file = model.setup.entry(&model.ui.wanted.workload).map_or(1, |entry| entry.rounds);
+    let rounds = shape.rounds.unwrap_or(by_file);
+    let next = if more { rounds.saturating_mul(2) } else { rounds / 2 };
+    if !(1..=MOST_ROUNDS).contains(&next) {
+        return refuse(model, format!("a pass has 1 to {MOST_ROUNDS} rounds"));
+    }
+    reshape(model, Shape { rounds: Some(next).filter(|next| *next != by_file), ..shape })
+}
+
+fn reshape(model: &mut Model, shape: Shape) -> Option<Control> {
+    model.ui.hint = Some(match shape.is_plain() {
+        true => "as the workload's file says".to_owned(),
+        false => shape.to_string(),
+    });
+    ask(model, Settings { shape, ..model.ui.wanted.clone() })
 }
 
 /// Requests settings, unless they would oversubscribe the card: then the user is asked, or told what would allow it.

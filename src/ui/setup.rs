@@ -30,6 +30,8 @@ pub struct Entry {
     pub settings: Settings,
     /// Smallest and largest footprint that + and − may ask for.
     pub size: (Bytes, Bytes),
+    /// Rounds of a pass, as its file says.
+    pub rounds: u32,
 }
 
 /// Everything that the UI is started with.

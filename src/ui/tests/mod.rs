@@ -38,6 +38,7 @@ fn entry(name: &str, title: &str, question: &str) -> Entry {
         available: Can::Yes,
         settings: Settings { workload: name.to_owned(), trace: TraceLevel::Off, ..settings() },
         size: (Bytes::mib(2), Bytes::mib(4096)),
+        rounds: 1,
     }
 }
 

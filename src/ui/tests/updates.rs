@@ -192,3 +192,24 @@ fn the_end_of_a_recording_is_told() {
     update(&mut model, Msg::Ended);
     assert!(text(&model, 120, 36).contains("REPLAY ended"));
 }
+
+#[test]
+fn the_shape_of_a_pass_is_walked_through_and_back_to_the_file() {
+    let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+    let press = |model: &mut Model, key: char| super::press(model, KeyCode::Char(key));
+    let shape = |model: &Model| model.ui.wanted.shape;
+    press(&mut model, ')');
+    assert_eq!(shape(&model).rounds, Some(2));
+    press(&mut model, '(');
+    assert!(shape(&model).is_plain(), "as many as the file says");
+    assert!(press(&mut model, '(').is_none(), "less than one round");
+    for _ in 0..crate::event::AccessPattern::ALL.len() {
+        assert!(matches!(press(&mut model, 'v'), Some(Control::Run(wanted)) if wanted.shape.pattern.is_some()));
+    }
+    press(&mut model, 'v');
+    assert!(shape(&model).is_plain());
+    press(&mut model, 'i');
+    assert_eq!(shape(&model).piece, Some(crate::event::Piece::Whole));
+    (0..5).for_each(|_| drop(press(&mut model, 'i')));
+    assert!(shape(&model).is_plain());
+}

@@ -84,9 +84,15 @@ fn values(settings: &Settings) -> [String; SETTINGS as usize] {
         settings.memory.to_string(),
         if settings.prefetch { "on" } else { "off" }.to_owned(),
         settings.advice.to_string(),
-        settings.size.to_string(),
+        size(settings),
         settings.trace.to_string(),
     ]
+}
+
+/// The footprint, and what of the pass is not as the workload's file says.
+fn size(settings: &Settings) -> String {
+    let Settings { size, shape, .. } = settings;
+    if shape.is_plain() { size.to_string() } else { format!("{size}, {shape}") }
 }
 
 /// Prefetch and advice mean nothing for memory that is not managed.
