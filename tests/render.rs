@@ -98,11 +98,11 @@ fn a_png_has_12_by_24_pixels_a_cell_and_colours() {
     let mut tape = Tape::open(&Stored::file(Path::new(RECORDING))).unwrap();
     tape.to_end().unwrap();
     let picture = render::shot(&mut tape.model, Screen::Live, (100, 30));
-    // The badge is on a colour of its own: most of its cells' pixels are that.
+    // Most pixels of the badge's cells have its colour (letters have the rest; charts may use the same colour).
     let papers: Vec<Rgb> = picture.cells.iter().filter_map(|cell| cell.paper).collect();
     let wanted = papers.iter().filter(|paper| **paper == papers[0]).count() * 12 * 24;
     let badge = pixels.chunks(3).filter(|p| **p == [papers[0].0, papers[0].1, papers[0].2]).count();
-    assert!(badge > wanted / 2 && badge <= wanted, "{badge} of {wanted}");
+    assert!(badge > wanted / 2, "{badge} of {wanted}");
 }
 
 #[test]
