@@ -14,7 +14,7 @@ fn session(name: &str) -> Session {
     session
 }
 
-const LABELS: [(&str, &[Rule]); 13] = [
+const LABELS: [(&str, &[Rule]); 17] = [
     ("sequential", &[Rule::OnDemand, Rule::CpuBringsBack, Rule::SmallCopies]),
     ("sequential-prefetch", &[]),
     ("prefetch-switched-on", &[Rule::PrefetchRemoved]),
@@ -28,6 +28,10 @@ const LABELS: [(&str, &[Rule]); 13] = [
     ("zero-copy", &[Rule::ZeroCopy]),
     ("accessed-by", &[Rule::ZeroCopy]),
     ("explicit-vs-managed", &[Rule::ZeroCopy]),
+    ("overlap", &[]),
+    ("data-loader", &[Rule::CpuBringsBack, Rule::SmallCopies]),
+    ("peer", &[Rule::PrefetchRemoved]),
+    ("watch-cuda", &[]),
 ];
 
 #[test]

@@ -132,6 +132,10 @@ fn migrated(passes: &[&Pass]) -> Option<Vec<Migration>> {
     for pass in passes {
         let events = pass.uvm.as_ref()?.events.as_ref().filter(|events| events.lost == 0)?;
         for m in events.migrated.as_ref()? {
+            if m.src != Proc::Cpu && m.dst != Proc::Cpu {
+                // From GPU to GPU: not over the host's link.
+                continue;
+            }
             let to_gpu = m.dst != Proc::Cpu;
             let (bytes, copies) = (m.bytes as f64, m.copies as f64);
             match sums.iter_mut().find(|sum| (sum.to_gpu, sum.cause) == (to_gpu, m.cause)) {

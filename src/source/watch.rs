@@ -159,11 +159,18 @@ impl Worker {
 
     /// Says who is watched, once and whenever it has become another program.
     fn introduce(&mut self) {
-        let Ok(process) = self.proc.process(self.target.pid()) else { return };
+        let Ok(mut process) = self.proc.process(self.target.pid()) else { return };
         let output = match &self.target {
             Target::Command(command) => Some(command.output().display().to_string()),
             Target::Process(_) => None,
         };
+        // A process that has ended has no command line left, but of a command it is known.
+        if let Target::Command(command) = &self.target
+            && process.command.starts_with('[')
+            && self.subject.is_none()
+        {
+            process.command = command.words().to_owned();
+        }
         let subject = Subject { pid: process.pid, user: user(process.uid), command: process.command, output };
         if self.subject.as_ref() != Some(&subject) {
             self.subject = Some(subject.clone());

@@ -33,6 +33,7 @@ pub enum CommandError {
 #[derive(Debug)]
 pub struct Command {
     child: Child,
+    words: String,
     output: PathBuf,
     code: Option<u8>,
 }
@@ -46,7 +47,10 @@ impl Command {
         let mut command = std::process::Command::new(&program);
         command.args(arguments).stdin(Stdio::null()).stdout(file).stderr(second).process_group(0);
         match command.spawn() {
-            Ok(child) => Ok(Self { child, output: path, code: None }),
+            Ok(child) => {
+                let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+                Ok(Self { child, words: words.join(" "), output: path, code: None })
+            }
             Err(error) => {
                 // It is empty, and ours.
                 if output.is_none() {
@@ -55,6 +59,11 @@ impl Command {
                 Err(CommandError::Start { program: program.to_string_lossy().into_owned(), error })
             }
         }
+    }
+
+    /// What was started, as one line.
+    pub fn words(&self) -> &str {
+        &self.words
     }
 
     /// Its number.

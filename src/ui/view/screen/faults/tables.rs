@@ -11,6 +11,7 @@ use crate::units::{Bytes, count};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use std::collections::BTreeMap;
 
 const CAUSES: [(Cause, Role, &str); 6] = [
     (Cause::Fault, Role::ByFault, "fault"),
@@ -52,10 +53,29 @@ pub fn causes(cx: &Context, area: Rect, buf: &mut Buffer) {
         line(inner, y, vec![cx.span(role, format!("{name:<15}")), cx.span(Role::Text, text)], buf);
         y += 1;
     }
+    for ((src, dst), (bytes, copies)) in between_gpus(run) {
+        let way = format!("{src} {} {dst}", cx.theme.pick("→", ">"));
+        let text = columns([Bytes(bytes).to_string(), count(copies as f64), String::new(), String::new()]);
+        line(inner, y, vec![cx.span(Role::Gpu, format!("{way:<15}")), cx.span(Role::Text, text)], buf);
+        y += 1;
+    }
+}
+
+/// Bytes and copies from one GPU to another, whatever the cause: they are in no counter.
+fn between_gpus(run: &Tally) -> BTreeMap<(Proc, Proc), (u64, u64)> {
+    let mut sums: BTreeMap<(Proc, Proc), (u64, u64)> = BTreeMap::new();
+    for ((src, dst, _), (bytes, copies)) in &run.migrated {
+        if *src != Proc::Cpu && *dst != Proc::Cpu {
+            let sum = sums.entry((*src, *dst)).or_default();
+            *sum = (sum.0 + bytes, sum.1 + copies);
+        }
+    }
+    sums
 }
 
 fn sum(run: &Tally, cause: Cause, to_gpu: bool) -> (u64, u64) {
-    let same = |(_, dst, of): &(Proc, Proc, Cause)| *of == cause && (*dst != Proc::Cpu) == to_gpu;
+    // What goes from GPU to GPU is neither.
+    let same = |(src, dst, of): &(Proc, Proc, Cause)| *of == cause && if to_gpu { *src } else { *dst } == Proc::Cpu;
     run.migrated.iter().filter(|(key, _)| same(key)).fold((0, 0), |sum, (_, m)| (sum.0 + m.0, sum.1 + m.1))
 }
 
