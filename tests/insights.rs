@@ -14,7 +14,7 @@ fn session(name: &str) -> Session {
     session
 }
 
-const LABELS: [(&str, &[Rule]); 17] = [
+const LABELS: [(&str, &[Rule]); 18] = [
     ("sequential", &[Rule::OnDemand, Rule::CpuBringsBack, Rule::SmallCopies]),
     ("sequential-prefetch", &[]),
     ("prefetch-switched-on", &[Rule::PrefetchRemoved]),
@@ -32,6 +32,7 @@ const LABELS: [(&str, &[Rule]); 17] = [
     ("data-loader", &[Rule::CpuBringsBack, Rule::SmallCopies]),
     ("peer", &[Rule::PrefetchRemoved]),
     ("watch-cuda", &[]),
+    ("watch-cupy", &[]),
 ];
 
 #[test]

@@ -164,3 +164,16 @@ fn every_size_of_terminal_has_a_picture() {
         assert!(png::Decoder::new(Cursor::new(&output)).read_info().is_ok(), "{size}");
     }
 }
+
+/// Its header comes twice: the second one names the GPU, which is known once the program has a context.
+#[test]
+fn a_watched_program_is_still_known_after_its_gpu_is() {
+    let mut command = assert_cmd::Command::cargo_bin("umtop").unwrap();
+    let args =
+        ["render", "assets/recordings/watch-cuda.umr", "--at", "12s", "--size", "120x40", "--format", "txt", "-o", "-"];
+    let shown = command.args(args).assert().success().get_output().stdout.clone();
+    let shown = String::from_utf8(shown).unwrap();
+    for text in ["watch_target 25 256", "watch_target.cu:48", "check_on_cpu", "NVIDIA H200"] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+}

@@ -27,7 +27,7 @@ macro_rules! demos {
 }
 
 /// Every one of them, the best to begin with first.
-pub(super) const DEMOS: [Demo; 12] = demos! {
+pub(super) const DEMOS: [Demo; 13] = demos! {
     "prefetch-switched-on", "a sweep on demand, then with prefetch",
         "at the dashed line p was pressed: faults fall to none, and a pass takes an eighth of the time";
     "sequential", "the GPU reads what the CPU wrote, page by page on demand",
@@ -52,6 +52,8 @@ pub(super) const DEMOS: [Demo; 12] = demos! {
         "on Faults (F3): bytes go from GPU to GPU, and only the first and the last turn cross the host's link";
     "watch-cuda", "another process, watched from outside",
         "the line of its source that makes the CPU fault";
+    "watch-cupy", "a CuPy script on managed memory, watched from its start",
+        "the function inside NumPy that makes the CPU fault, and what it costs each round";
 };
 
 pub(super) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
@@ -93,7 +95,7 @@ mod tests {
             assert_eq!(header.origin, Origin::Measured, "{}", demo.name);
             // A watched process's GPU is known only once it has a context.
             let card = header.gpu.map(|gpu| gpu.name.contains("H200"));
-            assert_eq!(card, (demo.name != "watch-cuda").then_some(true), "{}", demo.name);
+            assert_eq!(card, (!demo.name.starts_with("watch")).then_some(true), "{}", demo.name);
             assert!(list().contains(demo.name));
         }
     }

@@ -122,6 +122,8 @@ pub struct UiState {
 /// All that a frame is drawn from.
 #[derive(Clone, Debug)]
 pub struct Model {
+    /// Stamp of the session's first header.
+    pub begun: Option<Stamp>,
     /// The facts.
     pub session: Session,
     /// The facts and estimates as they were when the picture was frozen; `None` while it moves.
@@ -164,7 +166,15 @@ impl Model {
             hint: None,
             size: (0, 0),
         };
-        Self { session: Session::default(), frozen: None, digest: Digest::default(), ui, setup, ended: false }
+        Self {
+            session: Session::default(),
+            begun: None,
+            frozen: None,
+            digest: Digest::default(),
+            ui,
+            setup,
+            ended: false,
+        }
     }
 
     /// The session that is to be drawn.

@@ -56,8 +56,9 @@ pub fn update(model: &mut Model, msg: Msg) -> Option<Control> {
 
 fn take_in(model: &mut Model, event: &Event) {
     match &event.body {
-        // A replay that goes back begins anew.
-        Body::Header(_) => {
+        // A replay that goes back begins anew. A later header only says more: the GPU of a watched process, once it has one.
+        Body::Header(_) if model.begun.is_none_or(|begun| event.at <= begun) => {
+            model.begun = Some(event.at);
             model.session = Session::default();
             model.digest = Digest::default();
             model.ui.peaks_from = model.ui.peaks_from.min(event.at);
