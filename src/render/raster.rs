@@ -176,6 +176,21 @@ mod tests {
         assert_eq!(inked, 2);
     }
 
+    /// Whatever a screen shows has a letter in the font or is drawn as geometry: no box with a question mark.
+    #[test]
+    fn every_character_of_the_screens_can_be_drawn() {
+        let fonts = Painter::new().unwrap().fonts;
+        let mut missing = std::collections::BTreeSet::new();
+        for file in std::fs::read_dir("src/ui/tests/snapshots").unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            let geometry =
+                |c: char| crate::render::glyph::glyph(c).is_some() || crate::render::lines::lines(c).is_some();
+            let letters = text.chars().filter(|c| !c.is_ascii() && !geometry(*c));
+            missing.extend(letters.filter(|c| fonts.iter().any(|font| font.glyph_id(*c).0 == 0)));
+        }
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
     #[test]
     fn text_is_drawn_within_its_cells() {
         let raster = painted("Hg");
