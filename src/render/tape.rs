@@ -3,7 +3,7 @@
 use super::RenderError;
 use crate::event::{Body, Event};
 use crate::recording::{ReadError, Reader, Stored};
-use crate::ui::{Model, Msg, Setup, Theme, update};
+use crate::ui::{Mode, Model, Msg, Setup, Theme, update};
 use crate::units::Stamp;
 
 /// A model for pictures without a terminal: they look alike wherever they are made.
@@ -14,7 +14,7 @@ pub fn pictured() -> Model {
         "LANG" => Some("C.UTF-8".to_owned()),
         _ => None,
     });
-    Model::new(Setup::replay(1.0, rich))
+    Model::new(Setup::idle(Mode::Replay, rich))
 }
 
 /// A recording that is folded as far as needed.

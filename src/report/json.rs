@@ -16,11 +16,6 @@ pub fn json(session: &Session, verdicts: &[Verdict]) -> Value {
         Origin::Measured => "measured",
         Origin::Simulated { .. } => "simulated",
     });
-    let notices: Vec<Value> = session
-        .notices
-        .iter()
-        .map(|(at, n)| json!({"at_ns": at.0, "level": n.level, "source": n.source, "text": n.text}))
-        .collect();
     json!({
         "schema": SCHEMA,
         "umtop": env!("CARGO_PKG_VERSION"),
@@ -28,10 +23,16 @@ pub fn json(session: &Session, verdicts: &[Verdict]) -> Value {
         "started": header.map(|h| &h.started),
         "device": header.and_then(|h| h.gpu.as_ref()),
         "host": header.map(|h| &h.host),
-        "notices": notices,
+        "notices": notices(session),
         "predictions": verdicts,
         "results": session.runs.runs.iter().map(result).collect::<Vec<_>>(),
     })
+}
+
+/// What was said, with its time.
+pub(super) fn notices(session: &Session) -> Vec<Value> {
+    let said = session.notices.iter();
+    said.map(|(at, n)| json!({"at_ns": at.0, "level": n.level, "source": n.source, "text": n.text})).collect()
 }
 
 fn result(run: &Run) -> Value {

@@ -1,5 +1,6 @@
 //! `umtop watch` without a terminal: totals of a watched program. Absent values are null, or n/a.
 
+use super::json::notices;
 use crate::event::{Cause, Level, Migrated, TraceLevel};
 use crate::session::{Session, Site, site_name};
 use crate::units::{Bytes, bytes_per_second, count, gb_per_s};
@@ -18,11 +19,6 @@ pub fn json(session: &Session, level: TraceLevel) -> Value {
     let known = Known::of(session);
     let counters = |value: fn(&crate::event::Counters) -> u64| known.counters.then(|| value(&session.uvm.counters));
     let events = |value: u64| known.events.then_some(value);
-    let notices: Vec<Value> = session
-        .notices
-        .iter()
-        .map(|(at, n)| json!({"at_ns": at.0, "level": n.level, "source": n.source, "text": n.text}))
-        .collect();
     json!({
         "schema": SCHEMA,
         "umtop": env!("CARGO_PKG_VERSION"),
@@ -56,7 +52,7 @@ pub fn json(session: &Session, level: TraceLevel) -> Value {
         "cpu_sites": known.events.then(|| sites(session)),
         "cpu_faults_elsewhere": events(watch.elsewhere),
         "ranges": session.ranges,
-        "notices": notices,
+        "notices": notices(session),
     })
 }
 

@@ -81,7 +81,7 @@ pub(super) fn play(stored: &Stored, speed: f64, wanted: Option<ThemeChoice>) -> 
     require_terminal()?;
     let (sink, events) = Sink::new(QUEUE);
     let (control, wishes) = unbounded();
-    let setup = Setup::replay(speed, theme(wanted));
+    let setup = Setup { speed, ..Setup::idle(Mode::Replay, theme(wanted)) };
     let desk = desk(None)?;
     let guard = take_terminal()?;
     let worker = worker(move || replay.browse(&sink, Pace::at_speed(speed, wishes)))?;

@@ -1,10 +1,10 @@
 //! A loop on the CPU that meets managed memory: one fault at a time.
 
-use super::order::{ELEMENT, Order};
+use super::order::Order;
 use super::side::Side;
 use super::windows::Load;
 use super::world::{BlockId, World};
-use crate::device::{Access, Touch};
+use crate::device::{Access, ELEMENT, Touch};
 use crate::event::AccessType;
 use crate::probe::uvm::Record;
 use crate::units::{BLOCK, PAGE};

@@ -1,7 +1,6 @@
 //! What the threads of a kernel of `kernels/touch.cu` go through: places that stand still on a page until they may use it.
 
-use super::order::ELEMENT;
-use crate::device::{Pattern, Touch, permute};
+use crate::device::{ELEMENT, Pattern, Touch, permute};
 use crate::units::PAGE;
 
 /// Threads of a thread block, as the kernels are launched.

@@ -1,10 +1,7 @@
 //! In which order the CPU's loop meets pages.
 
-use crate::device::{Pattern, Touch, permute};
+use crate::device::{ELEMENT, Pattern, Touch, permute};
 use crate::units::PAGE;
-
-/// Bytes of an element.
-pub const ELEMENT: u64 = 4;
 
 /// Distinct pages in the order of their first visit: a loop that comes back to a page finds it where the first visit
 /// left it.

@@ -2,11 +2,11 @@
 
 use super::gpu::Kernel;
 use super::lanes::Lanes;
-use super::order::{ELEMENT, Order};
+use super::order::Order;
 use super::side::Side;
 use super::windows::Load;
 use super::world::World;
-use crate::device::{Access, Buffer, DeviceError, Part, Pattern, Span, Touch, Touched, Transfer};
+use crate::device::{Access, Buffer, DeviceError, ELEMENT, Part, Pattern, Span, Touch, Touched, Transfer};
 use crate::event::{MemoryKind, Proc};
 use crate::units::{BLOCK, Nanos, PAGE, Stamp};
 

@@ -56,10 +56,10 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// What the dashboard of a recording is started with: nothing to choose and nothing to set.
-    pub fn replay(speed: f64, theme: Theme) -> Self {
+    /// What a dashboard is started with that runs no workload: nothing to choose and nothing to set.
+    pub fn idle(mode: Mode, theme: Theme) -> Self {
         Self {
-            mode: Mode::Replay,
+            mode,
             workloads: Vec::new(),
             settings: Settings {
                 workload: String::new(),
@@ -72,7 +72,7 @@ impl Setup {
             },
             vram_free: None,
             oversubscription: false,
-            speed,
+            speed: 1.0,
             recording: false,
             theme,
         }

@@ -10,13 +10,12 @@ use super::metrics::Published;
 use super::{Failure, header, print};
 use crate::cli::{EXIT_NO_DEVICE, EXIT_USAGE, WatchArgs};
 use crate::clock::Clock;
-use crate::event::{Advice, Can, Caps, Header, MemoryKind, Settings, Shape};
+use crate::event::{Can, Caps, Header, Settings};
 use crate::probe::process::{Credentials, ProcFs};
 use crate::probe::uvm;
 use crate::source::watch::{Command, Target, Watch, WatchEnd, try_process};
 use crate::source::{Pace, Sink};
 use crate::ui::{ExitReason, Mode, Setup};
-use crate::units::Bytes;
 use crossbeam_channel::{bounded, unbounded};
 use equip::Equipment;
 use rustix::process::{Pid, Signal, kill_process};
@@ -81,24 +80,9 @@ fn screen(args: &WatchArgs) -> Result<ExitCode, Failure> {
 }
 
 fn setup(args: &WatchArgs) -> Setup {
-    Setup {
-        mode: Mode::Watch,
-        workloads: Vec::new(),
-        settings: Settings {
-            workload: String::new(),
-            memory: MemoryKind::Managed,
-            prefetch: false,
-            advice: Advice::None,
-            size: Bytes(0),
-            trace: args.trace,
-            shape: Shape::default(),
-        },
-        vram_free: None,
-        oversubscription: false,
-        speed: 1.0,
-        recording: args.record.is_some(),
-        theme: theme(args.theme),
-    }
+    let idle = Setup::idle(Mode::Watch, theme(args.theme));
+    let settings = Settings { trace: args.trace, ..idle.settings };
+    Setup { settings, recording: args.record.is_some(), ..idle }
 }
 
 /// The process to watch, if it is one that runs already and may be watched.
