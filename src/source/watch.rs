@@ -164,12 +164,13 @@ impl Worker {
             Target::Command(command) => Some(command.output().display().to_string()),
             Target::Process(_) => None,
         };
-        // A process that has ended has no command line left, but of a command it is known.
-        if let Target::Command(command) = &self.target
-            && process.command.starts_with('[')
-            && self.subject.is_none()
-        {
-            process.command = command.words().to_owned();
+        // A process that has ended has no command line left: what it was called before still holds.
+        if process.command.starts_with('[') {
+            match (&self.subject, &self.target) {
+                (Some(known), _) => process.command.clone_from(&known.command),
+                (None, Target::Command(command)) => process.command = command.words().to_owned(),
+                (None, Target::Process(_)) => {}
+            }
         }
         let subject = Subject { pid: process.pid, user: user(process.uid), command: process.command, output };
         if self.subject.as_ref() != Some(&subject) {

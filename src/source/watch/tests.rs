@@ -257,6 +257,45 @@ fn output_comes_in_lines_and_all_of_it_before_the_end() {
     assert_eq!(lines, ["one", "two"]);
 }
 
+/// Between its end and being reaped a process has no command line: that is no other program.
+#[test]
+fn a_command_that_has_just_ended_keeps_its_name() {
+    let words = ["sh", "-c", "exit 3"].map(OsString::from);
+    let command = Command::start(&words, None).unwrap();
+    let proc = ProcFs::default();
+    let (sink, events) = Sink::new(10);
+    let (_control, wishes) = unbounded();
+    let mut worker = Worker {
+        tracer: Box::new(FakeTracer { level: TraceLevel::Off, not_yet: 0, done: Arc::default(), refuses: false }),
+        found: Box::new(|_| {}),
+        sink,
+        clock: Clock::start(),
+        pace: Pace::at_speed(1.0, wishes),
+        spaces: Spaces::new(proc.clone(), no_gpus, None),
+        output: None,
+        subject: None,
+        target: Target::Command(command),
+        proc,
+    };
+    worker.emit(Body::Header(Box::new(header())));
+    worker.introduce();
+    while !worker.proc.process(worker.target.pid()).unwrap().command.starts_with('[') {
+        std::thread::yield_now();
+    }
+    worker.introduce();
+    let commands: Vec<String> = events
+        .try_iter()
+        .filter_map(|event| match event.body {
+            Body::Watched(watched) => match *watched {
+                Watched::Subject(subject) => Some(subject.command),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    assert_eq!(commands, ["sh -c exit 3"]);
+}
+
 #[test]
 fn a_signal_is_an_exit_code_too() {
     let scene = Scene::play("kill -TERM $$", 0, false, None);
