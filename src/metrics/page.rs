@@ -137,8 +137,7 @@ fn the_older_text_has_the_same_samples_under_names_that_its_kinds_have() {
 
 #[test]
 fn every_expression_of_the_grafana_dashboard_asks_for_what_is_published() {
-    let dashboard: serde_json::Value =
-        serde_json::from_str(include_str!("../../assets/grafana/umtop.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(include_str!("../../assets/grafana/umtop.json")).unwrap();
     let targets = dashboard["panels"].as_array().unwrap().iter().filter_map(|panel| panel["targets"].as_array());
     let mut asked: Vec<String> = targets.flatten().map(|t| t["expr"].as_str().unwrap().to_owned()).collect();
     let variables = dashboard["templating"]["list"].as_array().unwrap().iter();

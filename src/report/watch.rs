@@ -160,7 +160,9 @@ fn na() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Body, Counters, CpuSite, Event, Migrated, Proc, SiteName, Subject, UvmEvents, UvmTick, Watched};
+    use crate::event::{
+        Body, Counters, CpuSite, Event, Migrated, Proc, SiteName, Subject, UvmEvents, UvmTick, Watched,
+    };
     use crate::units::{Nanos, Stamp};
 
     fn session(level: TraceLevel) -> Session {

@@ -52,7 +52,9 @@ fn text(session: &Session, file: &Path, format: WatchFormat) -> String {
     let watched = session.watch.subject.is_some();
     let level = session.watch.level.map_or(TraceLevel::Counters, |(_, level)| level);
     match format {
-        WatchFormat::Table if watched => format!("REPLAY of {}\n{}", file.display(), report::watch_table(session, level)),
+        WatchFormat::Table if watched => {
+            format!("REPLAY of {}\n{}", file.display(), report::watch_table(session, level))
+        }
         WatchFormat::Table => format!("REPLAY of {}\n{}", file.display(), report::table(session, &[])),
         WatchFormat::Json => {
             let mut object: Value =
