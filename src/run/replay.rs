@@ -37,8 +37,8 @@ pub(super) fn totals(args: &ReplayArgs, format: WatchFormat) -> Result<ExitCode,
     if worker.join().is_err() {
         return Err(Failure::failed("the worker thread panicked: its message is above"));
     }
-    print(&text(&session, &args.file, format))?;
     let (took, spans) = (clock.now().seconds(), session.now.since(first.unwrap_or_default()).seconds());
+    print(&text(&session, &args.file, format))?;
     let rate = count as f64 / took;
     eprintln!("umtop: {count} events that span {spans:.3} s in {took:.3} s: {rate:.0} events/s");
     Ok(match session.notices.iter().any(|(_, notice)| notice.source == "recording") {
