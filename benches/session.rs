@@ -1,5 +1,6 @@
 //! What the session costs: `cargo bench --bench session`. Events folded a second, and a copy of a session of a day, which the
-//! dashboard makes on the UI thread when a picture is frozen or a report is asked for. Best of five.
+//! dashboard makes on the UI thread when a picture is frozen or a report is asked for. Best of five. On 2026-11-30, 2 cores that
+//! were shared: 1 108 ms before copies shared the history, 0.56 ms since; 0.008 ms for the first window after it.
 #![allow(clippy::unwrap_used)]
 
 use umtop::clock::Clock;
