@@ -54,6 +54,4 @@ impl Board {
 }
 
 #[cfg(test)]
-mod page;
-#[cfg(test)]
 mod tests;

@@ -1,3 +1,5 @@
+mod page;
+
 use super::*;
 use crate::event::{Body, Counters, Event, Metric, Reading, Sample, TraceLevel, UvmTick, Why};
 use crate::units::Bytes;

@@ -1,11 +1,11 @@
 //! What is published, against who reads about it or asks for it: docs/metrics.md, the Grafana dashboard, and promtool.
 
-use super::text::{OWN, named};
-use super::{Snapshot, classic, text};
 use crate::event::{
     Advice, Body, CATALOGUE, COUNTS, Cause, Count, Counters, Event, Header, HostInfo, MemoryKind, MetricKind, Migrated,
     Origin, Pass, Proc, Reading, RunEvent, RunId, RunStart, Sample, Settings, Shape, TraceLevel, UvmEvents, UvmTick,
 };
+use crate::metrics::text::{OWN, named};
+use crate::metrics::{Snapshot, classic, text};
 use crate::session::Session;
 use crate::units::{Bytes, Nanos, Stamp};
 use std::collections::BTreeSet;
@@ -137,7 +137,8 @@ fn the_older_text_has_the_same_samples_under_names_that_its_kinds_have() {
 
 #[test]
 fn every_expression_of_the_grafana_dashboard_asks_for_what_is_published() {
-    let dashboard: serde_json::Value = serde_json::from_str(include_str!("../../assets/grafana/umtop.json")).unwrap();
+    let dashboard: serde_json::Value =
+        serde_json::from_str(include_str!("../../../assets/grafana/umtop.json")).unwrap();
     let targets = dashboard["panels"].as_array().unwrap().iter().filter_map(|panel| panel["targets"].as_array());
     let mut asked: Vec<String> = targets.flatten().map(|t| t["expr"].as_str().unwrap().to_owned()).collect();
     let variables = dashboard["templating"]["list"].as_array().unwrap().iter();
