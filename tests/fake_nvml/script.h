@@ -2,7 +2,7 @@
 //
 //     FUNCTION CALLS VERB WORDS        cuStreamSynchronize * delay 20
 //
-// FUNCTION may end in `*`. // CALLS is `*`, one number, `FROM-TO` or `FROM-`; calls are counted from 1. Verbs:
+// FUNCTION may end in `*`. CALLS is `*`, one number, `FROM-TO` or `FROM-`; calls are counted from 1. Verbs:
 //     return N      returns N and does nothing else
 //     delay MS      waits first
 //     hang          never returns

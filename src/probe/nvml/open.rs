@@ -74,7 +74,7 @@ pub struct NvmlSurvey {
     pub pcie: Vec<(PcieSource, Result<(), Why>)>,
 }
 
-/// Opens NVML and tries every PCIe source on the GPU of that UUID (about 150 ms). Answers within `deadline`.
+/// Opens NVML and tries every PCIe source on the GPU of that UUID (about 700 ms). Answers within `deadline`.
 pub fn survey(uuid: Option<&str>, deadline: Duration) -> Result<NvmlSurvey, NvmlError> {
     let (answer, answered) = bounded(1);
     let uuid = uuid.map(str::to_owned);
@@ -95,8 +95,12 @@ fn look(uuid: Option<&str>) -> Result<NvmlSurvey, NvmlError> {
             let _ = silence.recv_timeout(Duration::from_nanos(time.0));
         };
         for source in PcieSource::ALL {
-            let works = pcie::works(&device, source, &mut wait);
-            survey.pcie.push((source, works.map_err(|raw| why(source.name(), &raw))));
+            let works = pcie::works(&device, source, &mut wait).map_err(|raw| why(source.name(), &raw));
+            let works = match source {
+                PcieSource::Gpm => works.and_then(|()| pcie::speaks(&device, &mut wait)),
+                _ => works,
+            };
+            survey.pcie.push((source, works));
         }
     }
     Ok(survey)

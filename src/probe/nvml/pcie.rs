@@ -107,6 +107,20 @@ pub fn works(device: &Device<'_>, source: PcieSource, wait: &mut dyn FnMut(Nanos
     }
 }
 
+/// Whether GPM gives numbers, and does not only answer. Takes 500 ms.
+pub fn speaks(device: &Device<'_>, wait: &mut dyn FnMut(Nanos)) -> Result<(), Why> {
+    let mut ask = || {
+        let first = device.gpm_sample()?;
+        wait(gpm::SETTLED);
+        gpm::between(&first, &device.gpm_sample()?)
+    };
+    let (htod, dtoh) = ask().map_err(|raw| why(PcieSource::Gpm.name(), &raw))?;
+    match gpm::judge(htod, dtoh, gpm::SETTLED) {
+        Verdict::Rates(Some(_), Some(_)) => Ok(()),
+        _ => Err(Why::Suspect("GPM answers and gives no number".to_owned())),
+    }
+}
+
 /// What to read by instead of a source that gives no numbers: a later one that works, or the same one if it has `failed`
 /// and works again.
 pub fn instead(
