@@ -35,11 +35,21 @@ fn check(case: &Case) -> Vec<String> {
     }
     // Doctor may be limited by other things of this machine, but not more than limited.
     require(seen.code == Some(case.code), format!("exit code {:?}", seen.code));
+    if case.run == Run::Doctor {
+        let json = bed.doctor_json().to_string();
+        require(json.contains(r#""nvml""#), format!("the JSON has no NVML: {json}"));
+    }
     if matches!(case.run, Run::Bench(_)) {
         require(seen.text.contains(", 0 wrong"), "the passes' results were not checked".to_owned());
         for metric in ALL {
             let known = !seen.values(metric).is_empty();
-            require(known != case.lacks.contains(&metric), format!("{metric:?} known: {known}"));
+            let lacks = case.lacks.contains(&metric);
+            require(known != lacks, format!("{metric:?} known: {known}"));
+            let exported = bed.exported(metric);
+            require(
+                lacks == exported.iter().all(|value| value.is_null()),
+                format!("{metric:?} exported: {exported:?}"),
+            );
         }
     }
     if wrong.is_empty() { vec![] } else { vec![format!("{}: {}\n{}", case.name, wrong.join("; "), seen.text)] }
@@ -49,7 +59,8 @@ fn check_all(cases: &[Case]) {
     // Most of a case is waiting.
     let wrong: Vec<String> = std::thread::scope(|scope| {
         let part = cases.len().div_ceil(4);
-        let threads: Vec<_> = cases.chunks(part).map(|some| scope.spawn(|| some.iter().flat_map(check).collect())).collect();
+        let threads: Vec<_> =
+            cases.chunks(part).map(|some| scope.spawn(|| some.iter().flat_map(check).collect())).collect();
         threads.into_iter().flat_map(|thread| -> Vec<String> { thread.join().unwrap() }).collect()
     });
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
@@ -158,7 +169,8 @@ fn a_gpu_that_is_lost_is_looked_for_and_found_again() {
     // Of the reads: some are good, two find it lost, a second apart, the others are good again.
     let lost = "nvmlDeviceGet* 6-7 return 15\nnvmlGpmSampleGet 7-8 return 15";
     // Or its handle cannot be had again at once: three are needed to begin.
-    let gone = "nvmlDeviceGet* 6 return 15\nnvmlDeviceGetHandleByUUID 1-3 return 0\nnvmlDeviceGetHandleByUUID 4-5 return 15";
+    let gone =
+        "nvmlDeviceGet* 6 return 15\nnvmlDeviceGetHandleByUUID 1-3 return 0\nnvmlDeviceGetHandleByUUID 4-5 return 15";
     for script in [lost, gone] {
         let seen = bench(6_000, script);
         let power: Vec<&Reading> = seen.readings(Metric::Power).into_iter().map(|(_, _, reading)| reading).collect();
@@ -193,8 +205,10 @@ fn a_call_that_never_returns_leaves_the_keys_alive_and_is_timed_on_the_screen() 
             terminal.expect(text);
         }
         terminal.press("?");
-        terminal.expect("freeze");
-        terminal.press("\u{3}");
+        terminal.expect("collecting goes on");
+        terminal.press("?");
+        terminal.until("the help's end", || !terminal.text().contains("collecting goes on"));
+        terminal.press("q");
         assert_eq!(terminal.restored(), 0, "{script}");
     }
 }

@@ -60,6 +60,25 @@ impl Bed {
         self.seen(Command::cargo_bin("umtop").unwrap().arg("doctor"))
     }
 
+    /// The same for machines: it must be JSON whatever was found.
+    pub fn doctor_json(&self) -> serde_json::Value {
+        let seen = self.seen(Command::cargo_bin("umtop").unwrap().args(["doctor", "--json"]));
+        serde_json::from_str(&seen.text).unwrap_or_else(|error| panic!("{error}: {}", seen.text))
+    }
+
+    /// What the recording of a bench exports of a metric: each value, or null.
+    pub fn exported(&self, metric: Metric) -> Vec<serde_json::Value> {
+        let rows = self.path("a.jsonl");
+        if !rows.exists() {
+            let seen = self
+                .seen(Command::cargo_bin("umtop").unwrap().arg("export").arg(self.path("a.umr")).arg("-o").arg(&rows));
+            assert_eq!(seen.code, Some(0), "{}", seen.text);
+        }
+        let text = std::fs::read_to_string(rows).unwrap();
+        let rows = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        rows.filter(|row| row["metric"] == metric.info().name).map(|row| row["value"].clone()).collect()
+    }
+
     /// Runs passes for at least so long, ms, and records them.
     pub fn bench(&self, ms: u32) -> Seen {
         let recording = self.path("a.umr");

@@ -104,7 +104,9 @@ pub fn libraries() -> Vec<Case> {
         case("the same while passes run (999)", &init(999), Run::Bench(SHORT)).says("'unknown error'").lacks(&ALL),
         fails("a code that nobody knows (77)", 77).says("NVML cannot start").says("77"),
         fails("NVML never starts", 0).hangs("nvmlInit_v2").says("NVML does not answer"),
-        case("the same before passes run", "nvmlInit_v2 * hang", Run::Bench(SHORT)).says("NVML does not answer").lacks(&ALL),
+        case("the same before passes run", "nvmlInit_v2 * hang", Run::Bench(SHORT))
+            .says("NVML does not answer")
+            .lacks(&ALL),
     ]
 }
 
@@ -159,10 +161,14 @@ pub fn functions() -> Vec<Case> {
     let last = without("nvmlDeviceGetPcieThroughput", WINDOW, "this GPU or driver gives no PCIe throughput");
     cases.push(last.lacks(&PCIE));
     for function in ["nvmlDeviceGetName", "nvmlDeviceGetUUID", "nvmlDeviceGetPciInfo_v3"] {
-        cases.push(case(&format!("watch, without {function}"), "", Run::Card).library(Without(function)).says("card: Ok"));
+        cases.push(
+            case(&format!("watch, without {function}"), "", Run::Card).library(Without(function)).says("card: Ok"),
+        );
     }
     for function in ["nvmlDeviceGetCudaComputeCapability", "nvmlSystemGetCudaDriverVersion_v2"] {
-        cases.push(case(&format!("watch, without {function}"), "", Run::Card).library(Without(function)).says("card: Ok"));
+        cases.push(
+            case(&format!("watch, without {function}"), "", Run::Card).library(Without(function)).says("card: Ok"),
+        );
     }
     for function in ["nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2"] {
         let name = format!("watch, without {function}");
@@ -198,44 +204,72 @@ pub fn answers() -> Vec<Case> {
         bench("GPM gives one direction only", 5_000, "nvmlGpmMetricsGet * value 6000 nan")
             .says("nvml gpm gives no numbers: PCIe is read by nvml counters"),
         counters("32-bit counters wrap", 1_500, "rx * as u32\ntx * as u32\nrx * step 100000000\ntx * step 50000000"),
-        counters("32-bit counters are read too late", 2_000, "rx * as u32\ntx * as u32\nnvmlDeviceGetFieldValues 30-40 delay 75")
-            .says("may have wrapped twice"),
+        counters(
+            "32-bit counters are read too late",
+            2_000,
+            "rx * as u32\ntx * as u32\nnvmlDeviceGetFieldValues 30-40 delay 75",
+        )
+        .says("may have wrapped twice"),
         counters("64-bit counters are read late", 2_000, "nvmlDeviceGetFieldValues 30-40 delay 75")
             .never("may have wrapped"),
-        counters("32-bit counters always answer late", 5_000, "rx * as u32\ntx * as u32\nnvmlDeviceGetFieldValues * delay 75")
-            .says("may have wrapped twice")
-            .says("nvml counters gives no numbers: PCIe is read by nvml window"),
-        counters("counters are reset", 1_500, "rx 1-40 value 8e12\nrx 41- value 0").says("suspect: the counters jumped"),
+        counters(
+            "32-bit counters always answer late",
+            5_000,
+            "rx * as u32\ntx * as u32\nnvmlDeviceGetFieldValues * delay 75",
+        )
+        .says("may have wrapped twice")
+        .says("nvml counters gives no numbers: PCIe is read by nvml window"),
+        counters("counters are reset", 1_500, "rx 1-40 value 8e12\nrx 41- value 0")
+            .says("suspect: the counters jumped"),
         counters("a counter changes its width", 1_500, "rx 41- as u32").says("suspect: the counters jumped"),
         counters("one direction is not supported", SHORT, "tx * return 3").never("gives no PCIe"),
-        bench("a part without a link of its own", SHORT,
-              &format!("{WINDOW}nvmlDeviceGetPcieThroughput * return 3\nnvmlDeviceGetMemoryInfo_v2 * return 3\n\
-                        nvmlDeviceGetCurrPcieLinkGeneration * value 0\nnvmlDeviceGetCurrPcieLinkWidth * value 0"))
-            .says("this GPU or driver gives no memory use")
-            .says("this GPU or driver gives no PCIe throughput")
-            .lacks(&PCIE)
-            .lacks(&VRAM)
-            .lacks(&[PcieGeneration, PcieWidth]),
-        bench("a GPU that is divided (MIG)", SHORT,
-              &format!("{WINDOW}nvmlDeviceGetMigMode * value 1 1\nnvmlDeviceGetPcieThroughput * return 3\n\
-                        nvmlDeviceGetUtilizationRates * return 3"))
-            .says("MIG is on: memory, power and clock are those of the whole GPU")
-            .says("MIG is on, and PCIe is known of whole GPUs only")
-            .lacks(&PCIE)
-            .lacks(&[GpuBusy]),
-        bench("CUDA_VISIBLE_DEVICES names a MIG slice", SHORT,
-              "nvmlDeviceGetHandleByUUID * text MIG-00112233-4455-6677-8899-aabbccddeeff")
-            .says("MIG-00112233-4455-6677-8899-aabbccddeeff is a MIG slice")
-            .lacks(&ALL),
+        bench(
+            "a part without a link of its own",
+            SHORT,
+            &format!(
+                "{WINDOW}nvmlDeviceGetPcieThroughput * return 3\nnvmlDeviceGetMemoryInfo_v2 * return 3\n\
+                        nvmlDeviceGetCurrPcieLinkGeneration * value 0\nnvmlDeviceGetCurrPcieLinkWidth * value 0"
+            ),
+        )
+        .says("this GPU or driver gives no memory use")
+        .says("this GPU or driver gives no PCIe throughput")
+        .lacks(&PCIE)
+        .lacks(&VRAM)
+        .lacks(&[PcieGeneration, PcieWidth]),
+        bench(
+            "a GPU that is divided (MIG)",
+            SHORT,
+            &format!(
+                "{WINDOW}nvmlDeviceGetMigMode * value 1 1\nnvmlDeviceGetPcieThroughput * return 3\n\
+                        nvmlDeviceGetUtilizationRates * return 3"
+            ),
+        )
+        .says("MIG is on: memory, power and clock are those of the whole GPU")
+        .says("MIG is on, and PCIe is known of whole GPUs only")
+        .lacks(&PCIE)
+        .lacks(&[GpuBusy]),
+        bench(
+            "CUDA_VISIBLE_DEVICES names a MIG slice",
+            SHORT,
+            "nvmlDeviceGetHandleByUUID * text MIG-00112233-4455-6677-8899-aabbccddeeff",
+        )
+        .says("MIG-00112233-4455-6677-8899-aabbccddeeff is a MIG slice")
+        .lacks(&ALL),
         bench("NVML does not know CUDA's GPU", SHORT, "nvmlDeviceGetHandleByUUID * text GPU-of-another-container")
             .says("NVML does not know the GPU GPU-00112233")
             .lacks(&ALL),
-        bench("CUDA's first GPU is NVML's second", SHORT, "cuDeviceGetUuid * value 16\nnvmlDeviceGetHandleByUUID * value 2"),
+        bench(
+            "CUDA's first GPU is NVML's second",
+            SHORT,
+            "cuDeviceGetUuid * value 16\nnvmlDeviceGetHandleByUUID * value 2",
+        ),
         bench("memory beyond 2^40 bytes", SHORT, "nvmlDeviceGetMemoryInfo_v2 * value 3298534883328 2199023255553"),
         bench("the GPU's name has odd bytes", SHORT, r"cuDeviceGetName * text Odd\x1b[31m\xffGPU")
             .says("Odd [31m")
             .never("\u{1b}"),
-        case("the same, doctor", r"cuDeviceGetName * text Odd\x1b[31m\xffGPU", Run::Doctor).says("Odd [31m").never("\u{1b}"),
+        case("the same, doctor", r"cuDeviceGetName * text Odd\x1b[31m\xffGPU", Run::Doctor)
+            .says("Odd [31m")
+            .never("\u{1b}"),
         case("watch, the GPU's name has odd bytes", r"nvmlDeviceGetName * text Odd\x1b\xffGPU", Run::Card)
             .says("GPU without a readable name"),
         case("watch, the GPU's name has control characters", r"nvmlDeviceGetName * text Odd\x1bGPU", Run::Card)
@@ -243,7 +277,8 @@ pub fn answers() -> Vec<Case> {
         case("watch, two GPUs and none is known", "nvmlDeviceGetCount_v2 * value 2", Run::Card)
             .says("NVML shows 2 GPUs, so that it is not known which one to read"),
         case("watch, no GPU", "nvmlDeviceGetCount_v2 * value 0", Run::Card).says("NVML shows 0 GPUs"),
-        case("watch, the memory cannot be read", "nvmlDeviceGetMemoryInfo_v2 * return 3", Run::Card).says("vram: Bytes(0)"),
+        case("watch, the memory cannot be read", "nvmlDeviceGetMemoryInfo_v2 * return 3", Run::Card)
+            .says("vram: Bytes(0)"),
         case("doctor, GPM answers and never gives a number", "nvmlGpmMetricsGet * value nan nan", Run::Doctor)
             .says("fields 197/198"),
         case("doctor, no PCIe source works", &format!("{WINDOW}nvmlDeviceGetPcieThroughput * return 3"), Run::Doctor)

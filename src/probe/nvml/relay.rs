@@ -98,7 +98,8 @@ impl Relay {
             }
             for Silence { worker, seconds, new } in dog.check(self.clock.now()) {
                 if new {
-                    let text = format!("NVML stalled {seconds} s: the driver does not answer; the readings are missing");
+                    let text =
+                        format!("NVML stalled {seconds} s: the driver does not answer; the readings are missing");
                     self.notice(Level::Warning, text);
                 }
                 let why = Why::Stalled(format!("NVML has not answered for {seconds} s"));
