@@ -174,9 +174,9 @@ fn a_gpu_that_is_lost_is_looked_for_and_found_again() {
     for script in [lost, gone] {
         let seen = bench(6_000, script);
         let power: Vec<&Reading> = seen.readings(Metric::Power).into_iter().map(|(_, _, reading)| reading).collect();
-        let is_lost = |reading: &&Reading| matches!(reading, Reading::Absent(Why::Lost(_)));
-        let first = power.iter().position(|reading| is_lost(&reading)).expect("a lost reading");
-        let last = power.iter().rposition(|reading| is_lost(&reading)).unwrap();
+        let is_lost = |reading: &Reading| matches!(reading, Reading::Absent(Why::Lost(_)));
+        let first = power.iter().position(|reading| is_lost(reading)).expect("a lost reading");
+        let last = power.iter().rposition(|reading| is_lost(reading)).unwrap();
         assert!(first > 0 && power[..first].iter().all(|r| r.value().is_some()), "{script}: {power:?}");
         assert!(last + 1 < power.len() && power[last + 1..].iter().all(|r| r.value().is_some()), "{script}: {power:?}");
         // It is looked for once a second, not ten times.
