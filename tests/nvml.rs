@@ -166,8 +166,8 @@ fn the_window_call_says_how_long_it_looked() {
 
 #[test]
 fn a_gpu_that_is_lost_is_looked_for_and_found_again() {
-    // Of the reads: some are good, two find it lost, a second apart, the others are good again.
-    let lost = "nvmlDeviceGet* 6-7 return 15\nnvmlGpmSampleGet 7-8 return 15";
+    // Of the reads: some are good, two or three find it lost, a second apart, the others are good again.
+    let lost = "nvmlDeviceGet* 6-7 return 15\nnvmlGpmSampleGet 7-9 return 15";
     // Or its handle cannot be had again at once: three are needed to begin.
     let gone =
         "nvmlDeviceGet* 6 return 15\nnvmlDeviceGetHandleByUUID 1-3 return 0\nnvmlDeviceGetHandleByUUID 4-5 return 15";
@@ -182,6 +182,10 @@ fn a_gpu_that_is_lost_is_looked_for_and_found_again() {
         // It is looked for once a second, not ten times.
         assert!(last - first < 4, "{script}: {power:?}");
         assert!(seen.text.contains("lost"), "{}", seen.text);
+        // The link goes on being read by the source that was there before.
+        let link = seen.readings(Metric::PcieHtoD);
+        assert!(link.iter().all(|(source, ..)| *source == "nvml gpm"), "{script}: {link:?}");
+        assert!(link.last().is_some_and(|(.., reading)| reading.value().is_some()), "{script}: {link:?}");
     }
 }
 

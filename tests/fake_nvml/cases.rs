@@ -277,8 +277,12 @@ pub fn answers() -> Vec<Case> {
         case("watch, two GPUs and none is known", "nvmlDeviceGetCount_v2 * value 2", Run::Card)
             .says("NVML shows 2 GPUs, so that it is not known which one to read"),
         case("watch, no GPU", "nvmlDeviceGetCount_v2 * value 0", Run::Card).says("NVML shows 0 GPUs"),
-        case("watch, the memory cannot be read", "nvmlDeviceGetMemoryInfo_v2 * return 3", Run::Card)
-            .says("vram: Bytes(0)"),
+        case(
+            "watch, the memory cannot be read (0 is shown as n/a)",
+            "nvmlDeviceGetMemoryInfo_v2 * return 3",
+            Run::Card,
+        )
+        .says("vram: Bytes(0)"),
         case("doctor, GPM answers and never gives a number", "nvmlGpmMetricsGet * value nan nan", Run::Doctor)
             .says("fields 197/198"),
         case("doctor, no PCIe source works", &format!("{WINDOW}nvmlDeviceGetPcieThroughput * return 3"), Run::Doctor)

@@ -66,22 +66,26 @@ pub(super) fn pcie(asked: &Asked, mut source: PcieSource, fixed: bool) {
     let clock = asked.clock;
     let tell = |source, why: Why| asked.link.pcie(clock.now(), Some((clock.now(), absent(source, &why))));
     let mut numbers = clock.now();
+    let mut failed = false;
     while let Some(device) = asked.device(|why| tell(source, why)) {
         let mut reader = PcieReader::new(device, source, clock);
         loop {
             if !asked.wait(source.period()) {
                 return;
             }
+            let begun = clock.now();
             let read = reader.poll();
             let now = clock.now();
             let found = Found::of(read.as_ref());
             asked.link.pcie(now, read);
-            if found == Found::Numbers {
+            // After an error or a call that hung, a source needs its time anew.
+            let again = failed && found != Found::Failed || now.since(begun) >= RETRY;
+            failed = found == Found::Failed;
+            if found == Found::Numbers || again {
                 numbers = now;
             }
             if !fixed && now.since(numbers) >= PATIENCE {
                 numbers = now;
-                let failed = found == Found::Failed;
                 let mut wait = |time| {
                     asked.wait(time);
                 };
@@ -95,7 +99,7 @@ pub(super) fn pcie(asked: &Asked, mut source: PcieSource, fixed: bool) {
                     _ => {}
                 }
             }
-            if found == Found::Failed {
+            if failed {
                 if !asked.wait(RETRY) {
                     return;
                 }
