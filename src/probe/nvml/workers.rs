@@ -66,6 +66,7 @@ pub(super) fn pcie(asked: &Asked, mut source: PcieSource, fixed: bool) {
     let clock = asked.clock;
     let tell = |source, why: Why| asked.link.pcie(clock.now(), Some((clock.now(), absent(source, &why))));
     let mut numbers = clock.now();
+    // Whether there has been an error since.
     let mut failed = false;
     while let Some(device) = asked.device(|why| tell(source, why)) {
         let mut reader = PcieReader::new(device, source, clock);
@@ -78,14 +79,14 @@ pub(super) fn pcie(asked: &Asked, mut source: PcieSource, fixed: bool) {
             let now = clock.now();
             let found = Found::of(read.as_ref());
             asked.link.pcie(now, read);
-            // After an error or a call that hung, a source needs its time anew.
-            let again = failed && found != Found::Failed || now.since(begun) >= RETRY;
-            failed = found == Found::Failed;
-            if found == Found::Numbers || again {
+            failed = found == Found::Failed || failed && found != Found::Numbers;
+            // After a call that hung, a source needs its time anew.
+            if found == Found::Numbers || now.since(begun) >= RETRY {
                 numbers = now;
             }
             if !fixed && now.since(numbers) >= PATIENCE {
                 numbers = now;
+                let failed = std::mem::take(&mut failed);
                 let mut wait = |time| {
                     asked.wait(time);
                 };
@@ -99,7 +100,7 @@ pub(super) fn pcie(asked: &Asked, mut source: PcieSource, fixed: bool) {
                     _ => {}
                 }
             }
-            if failed {
+            if found == Found::Failed {
                 if !asked.wait(RETRY) {
                     return;
                 }
