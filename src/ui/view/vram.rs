@@ -37,6 +37,9 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     let curves = vec![(Role::Gpu, cx.axis.padded(values))];
     let label = |value: f64| format!("{value} GiB");
     cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 1.0, ceiling: None, label: &label }, buf);
+    if let Some(why) = &used.absent {
+        cx.remark(area, &why.to_string(), buf);
+    }
 }
 
 /// The managed ranges: how much, and the share that the CPU's page tables map (which is not the same as where it lives).
