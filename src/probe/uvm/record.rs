@@ -1,5 +1,6 @@
 //! One event of the driver's queue, decoded.
 
+use super::abi::event;
 use crate::event::{AccessType, Cause, Proc, RemoteCause};
 
 /// A decoded event. `time` is raw `CLOCK_MONOTONIC_RAW` ns (virtual ns in the simulator), `gpu_time` the GPU's own clock.
@@ -136,4 +137,23 @@ pub enum Record {
         /// When.
         time: u64,
     },
+}
+
+impl Record {
+    /// The driver's number of its type, by which losses are counted.
+    pub fn event_type(&self) -> u8 {
+        match self {
+            Record::CpuFault { .. } => event::CPU_FAULT,
+            Record::Migration { .. } => event::MIGRATION,
+            Record::GpuFault { .. } => event::GPU_FAULT,
+            Record::Replay { .. } => event::REPLAY,
+            Record::Fatal { .. } => event::FATAL,
+            Record::ReadDuplicate { .. } => event::READ_DUPLICATE,
+            Record::ReadInvalidate { .. } => event::READ_INVALIDATE,
+            Record::Thrashing { .. } => event::THRASHING,
+            Record::ThrottleStart { .. } => event::THROTTLE_START,
+            Record::ThrottleEnd { .. } => event::THROTTLE_END,
+            Record::RemoteMap { .. } => event::REMOTE_MAP,
+        }
+    }
 }
