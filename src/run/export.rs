@@ -1,6 +1,6 @@
 //! `umtop export`: a recording for other programs.
 
-use super::{Failure, output};
+use super::{Failure, output, tell};
 use crate::cli::{EXIT_USAGE, ExportArgs, ExportFormat};
 use crate::export::{self, ExportError};
 use crate::recording::Stored;
@@ -23,7 +23,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<ExitCode, Failure> {
         }
     }
     if reader.cut() {
-        eprintln!("umtop: the recording ends in mid-line: its last second may be missing");
+        tell("the recording ends in mid-line: its last second may be missing");
     }
     Ok(ExitCode::SUCCESS)
 }
