@@ -1,5 +1,5 @@
 //! Hardware that fails, by script: what umtop says, how it ends, and that it gives memory back on every path.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "support/terminal.rs"]
 mod terminal;

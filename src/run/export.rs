@@ -16,9 +16,10 @@ pub(super) fn export(args: &ExportArgs) -> Result<ExitCode, Failure> {
         ExportFormat::Perfetto => export::trace(&mut reader, &mut out),
     };
     match exported {
-        Ok(()) => {}
-        Err(ExportError::Write(error)) => output::written(&args.output, Err(error))?,
+        Ok(()) => out.finish(Ok(()))?,
+        Err(ExportError::Write(error)) => out.finish(Err(error))?,
         Err(ExportError::Read(error)) => {
+            out.finish(Ok(()))?;
             return Err(Failure::failed(format!("{error}; what was read before is exported")));
         }
     }

@@ -155,13 +155,20 @@ impl Terminal {
         // The thread that reads the program's output may be behind: what is right comes, what is wrong stays.
         let back = |screen: &vt100::Screen| !screen.alternate_screen() && !screen.hide_cursor();
         self.until("the screen that was before", || back(self.screen.lock().unwrap().screen()));
-        let screen = self.screen.lock().unwrap();
-        let screen = screen.screen();
+        let held = self.screen.lock().unwrap();
+        let screen = held.screen();
         assert!(!screen.alternate_screen(), "still on the alternate screen");
         assert!(!screen.hide_cursor(), "the cursor is still hidden");
         assert!(!screen.bracketed_paste(), "bracketed paste is still on");
         assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None, "the mouse is still captured");
-        file("code").trim().strip_prefix("code ").unwrap().parse().unwrap()
+        drop(held);
+        self.code()
+    }
+
+    /// The exit code of a program that has ended.
+    pub fn code(&self) -> i32 {
+        let code = std::fs::read_to_string(self.dir.path().join("code")).unwrap();
+        code.trim().strip_prefix("code ").unwrap().parse().unwrap()
     }
 }
 
