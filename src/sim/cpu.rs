@@ -1,5 +1,6 @@
 //! A loop on the CPU that meets managed memory: one fault at a time.
 
+use super::home::Home;
 use super::order::Order;
 use super::side::Side;
 use super::windows::Load;
@@ -22,12 +23,13 @@ impl World {
         touch.count as f64 * ELEMENT as f64 / if fits { cost.cached_gb_s } else { cost.access_gb_s } / 1e3
     }
 
-    /// A loop over a managed range. Its own work goes on between the faults.
-    pub fn cpu_touch_managed(&mut self, range: u32, order: &Order, touch: &Touch) {
+    /// A loop over a managed buffer. Its own work goes on between the faults.
+    pub fn cpu_touch_managed(&mut self, buffer: u32, order: &Order, touch: &Touch) {
+        let Home { range, first } = self.home(buffer);
         let each = self.cpu_work_us(touch) / order.pages.len().max(1) as f64;
         let write = touch.access != Access::Read;
         let mut work = 0.0;
-        for &page in &order.pages {
+        for page in order.pages.iter().map(|page| first + page) {
             let id = BlockId { range, index: (page / PER_BLOCK) as usize };
             let page = (page % PER_BLOCK) as usize;
             if !self.cpu_may(id, page, write) {

@@ -79,7 +79,7 @@ impl Device for SimDevice {
         if buffer.kind != MemoryKind::Managed {
             return Err(DeviceError::Misuse(format!("advice is for managed memory, not for {}", buffer.kind)));
         }
-        world.advise(buffer.id, advice, set, Side::GPU);
+        world.advise(buffer, advice, set, Side::GPU);
         Ok(())
     }
 

@@ -2,21 +2,22 @@
 
 use super::lanes::Lanes;
 use super::profile::Arrival;
+use super::queue::{Standing, TlbQueue, shuffle};
 use super::rng::Rng;
+use crate::units::{BLOCK, PAGE};
 
 /// A place that is through.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
+
+const PER_BLOCK: u32 = (BLOCK / PAGE) as u32;
 
 /// Warps of a thread block.
 const WARPS_PER_BLOCK: usize = 8;
 
-/// Raw entries after which no more need be imagined: far more than a batch and what is left of it hold.
-const ENOUGH: u32 = 6144;
-
 /// A fault in the buffer: one page, asked for by one µTLB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Page within the buffer of the touch.
+    /// Page within the range.
     pub page: u32,
     /// Raw entries, which the driver takes as one where it coalesces.
     pub raw: u32,
@@ -26,27 +27,50 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Front<'a> {
     lanes: &'a Lanes,
+    /// First page of the buffer.
+    first: u32,
     arrival: Arrival,
     page: Vec<u32>,
     step: Vec<u32>,
+    /// Places by the 2 MiB block on which they stand, so that only those are looked at for which something changed.
+    in_block: Vec<Vec<u32>>,
+    /// Places of each thread block that are not through.
+    standing: Vec<u32>,
     waiting: usize,
 }
 
 /// Faults that arrive after a replay, in their order.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    /// All that arrive until the next replay.
+    /// Those that arrive until the next replay; of many only as many as the driver can take in this batch and the next.
     pub entries: Vec<Entry>,
     /// How many of them are there when a driver that is awake looks.
     pub early: usize,
 }
 
 impl<'a> Front<'a> {
-    /// A kernel that begins.
-    pub fn new(lanes: &'a Lanes, arrival: Arrival) -> Self {
-        let page: Vec<u32> = (0..lanes.places).map(|place| lanes.page(place, 0).unwrap_or(NONE)).collect();
-        let waiting = page.iter().filter(|page| **page != NONE).count();
-        Self { lanes, arrival, step: vec![0; page.len()], page, waiting }
+    /// A kernel that begins, over a buffer whose pages count from `first`.
+    pub fn new(lanes: &'a Lanes, arrival: Arrival, first: u32) -> Self {
+        let begin = |place| lanes.page(place, 0).map_or(NONE, |page| first + page);
+        let page: Vec<u32> = (0..lanes.places).map(begin).collect();
+        let mut front = Self {
+            lanes,
+            first,
+            arrival,
+            step: vec![0; page.len()],
+            in_block: Vec::new(),
+            standing: vec![0; page.len().div_ceil(lanes.per_block.max(1))],
+            waiting: 0,
+            page,
+        };
+        for place in 0..front.page.len() {
+            if front.page[place] != NONE {
+                front.waiting += 1;
+                front.standing[place / lanes.per_block] += 1;
+                front.stand(place);
+            }
+        }
+        front
     }
 
     /// Whether all threads are through.
@@ -54,13 +78,36 @@ impl<'a> Front<'a> {
         self.waiting == 0
     }
 
-    /// Lets every place go on as far as it may: `may` says whether it may use a page.
-    pub fn advance(&mut self, mut may: impl FnMut(u32) -> bool) {
-        for (place, (page, step)) in self.page.iter_mut().zip(&mut self.step).enumerate() {
-            while *page != NONE && may(*page) {
-                *step = self.lanes.next(place, *step);
-                *page = self.lanes.page(place, *step).unwrap_or(NONE);
-                self.waiting -= usize::from(*page == NONE);
+    /// Notes the block on which a place has come to stand.
+    fn stand(&mut self, place: usize) {
+        let block = (self.page[place] / PER_BLOCK) as usize;
+        if block >= self.in_block.len() {
+            self.in_block.resize_with(block + 1, Vec::new);
+        }
+        self.in_block[block].push(place as u32);
+    }
+
+    /// Blocks on which places stand.
+    pub fn blocks(&self) -> Vec<u32> {
+        let occupied = self.in_block.iter().enumerate().filter(|(_, places)| !places.is_empty());
+        occupied.map(|(block, _)| block as u32).collect()
+    }
+
+    /// Lets every place that stands on one of `blocks` go on as far as it may: `may` says whether it may use a page.
+    pub fn advance(&mut self, blocks: &[u32], mut may: impl FnMut(u32) -> bool) {
+        for &block in blocks {
+            let Some(places) = self.in_block.get_mut(block as usize).map(std::mem::take) else { continue };
+            for place in places.iter().map(|place| *place as usize) {
+                while self.page[place] != NONE && may(self.page[place]) {
+                    self.step[place] = self.lanes.next(place, self.step[place]);
+                    self.page[place] = self.lanes.page(place, self.step[place]).map_or(NONE, |page| self.first + page);
+                }
+                if self.page[place] == NONE {
+                    self.waiting -= 1;
+                    self.standing[place / self.lanes.per_block] -= 1;
+                } else {
+                    self.stand(place);
+                }
             }
         }
     }
@@ -68,47 +115,56 @@ impl<'a> Front<'a> {
     /// Ends the kernel: every page that is still to come may be used.
     pub fn finish(&mut self) {
         self.page.fill(NONE);
+        self.in_block.clear();
+        self.standing.fill(0);
         self.waiting = 0;
     }
 
     /// The faults that come after a replay. Each µTLB sends those of its warps one page after the other, and all µTLBs
-    /// send at once.
-    pub fn arrivals(&self, rng: &mut Rng) -> Arrivals {
-        let tlbs = self.arrival.multiprocessors.div_ceil(self.arrival.per_tlb).max(1);
-        let mut first = 0;
-        let mut queues: Vec<Vec<u32>> = Vec::new();
-        for tlb in 0..tlbs {
-            let (queue, of_first_warp) = self.queue(tlb, rng);
-            first += of_first_warp;
-            if !queue.is_empty() {
-                queues.push(queue);
-            }
-        }
+    /// send at once. `batch` is the number of raw entries that the driver takes at once.
+    pub fn arrivals(&self, batch: u64, rng: &mut Rng) -> Arrivals {
+        let Arrival { multiprocessors, per_tlb, polled_share, .. } = self.arrival;
+        let threads = Standing { lanes: self.lanes, arrival: &self.arrival, page: &self.page, step: &self.step };
+        let mut queues: Vec<TlbQueue> = (0..multiprocessors.div_ceil(per_tlb).max(1))
+            .map(|tlb| TlbQueue::new(tlb, threads, &self.standing, rng))
+            .filter(|queue| queue.first_warp > 0)
+            .collect();
+        let first: usize = queues.iter().map(|queue| queue.first_warp).sum();
         let mut arrivals = Arrivals::default();
-        let (mut sent, mut raw, mut at_first) = (0, 0, 0);
+        let (mut sent, mut at_first) = (0, 0);
+        let (mut raw, mut enough) = (0, u64::MAX);
         // Once each page has been asked for, the other warps on it ask too.
         let most = if self.lanes.shared { WARPS_PER_BLOCK } else { 1 };
-        for round in 0.. {
+        'sending: for round in 0.. {
             shuffle(&mut queues, rng);
-            queues.retain(|queue| queue.len() * most > round);
-            if queues.is_empty() || raw >= ENOUGH {
+            queues.retain_mut(|queue| queue.reaches(round, most, threads, rng));
+            if queues.is_empty() {
                 break;
             }
             for queue in &queues {
-                raw += self.send(queue[round % queue.len()], rng, &mut arrivals.entries);
+                raw += u64::from(self.send(queue.page(round), rng, &mut arrivals.entries));
                 sent += 1;
-                if sent <= first {
+                if sent == first {
                     at_first = arrivals.entries.len();
+                    // The rest of this batch and, if they are not flushed, all of the next.
+                    enough = raw + 2 * batch;
+                }
+                if raw >= enough {
+                    break 'sending;
                 }
             }
         }
-        let share = self.arrival.polled_share * (1.0 + 0.15 * rng.swing());
-        let drift = self.drift();
-        let late = self.lanes.shared
-            && rng.unit() < self.arrival.late_at_start * (1.0 - drift) + self.arrival.late_share * drift;
+        let share = polled_share * (1.0 + 0.15 * rng.swing());
         let all = arrivals.entries.len();
+        let late = self.lanes.shared && rng.unit() < self.late_share();
         arrivals.early = if late { all } else { ((at_first as f64 * share).round() as usize).max(1).min(all) };
         arrivals
+    }
+
+    /// How often a driver that is awake comes so late that it finds all.
+    fn late_share(&self) -> f64 {
+        let drift = self.drift();
+        self.arrival.late_at_start * (1.0 - drift) + self.arrival.late_share * drift
     }
 
     /// How far the thread blocks have drifted apart: 0 at the start, 1 once their order is as loose as it gets.
@@ -133,72 +189,5 @@ impl<'a> Front<'a> {
             entries.push(Entry { page, raw: requests });
         }
         raw + if again { requests } else { 0 }
-    }
-
-    /// The pages that the warps behind one µTLB ask for, as many as it can have outstanding, and how many of them the
-    /// first warp asks for.
-    fn queue(&self, tlb: usize, rng: &mut Rng) -> (Vec<u32>, usize) {
-        let Arrival { multiprocessors, per_tlb, outstanding, among, drift_steps, .. } = self.arrival;
-        let blocks = self.page.len().div_ceil(self.lanes.per_block);
-        // Thread blocks go to one multiprocessor behind each µTLB first, then to the next.
-        let sms = (tlb..multiprocessors).step_by(multiprocessors.div_ceil(per_tlb).max(1));
-        let mut warps: Vec<std::ops::Range<usize>> = Vec::new();
-        for block in sms.flat_map(|sm| (sm..blocks).step_by(multiprocessors)) {
-            let begin = block * self.lanes.per_block;
-            let end = (begin + self.lanes.per_block).min(self.page.len());
-            if self.page[begin..end].iter().any(|page| *page != NONE) {
-                warps.push(begin..end);
-            }
-        }
-        warps.sort_by_key(|warp| self.step[warp.start]);
-        // Thread blocks are launched in order and drift apart later.
-        let progress = warps.first().map_or(0, |warp| self.step[warp.start] as usize);
-        let among = (2 + progress / drift_steps.max(1)).min(among);
-        mix(&mut warps, among, rng);
-        let mut queue = Vec::new();
-        let mut of_first_warp = 0;
-        while queue.len() < outstanding && !warps.is_empty() {
-            warps.retain_mut(|rest| {
-                let Some(warp) = self.next_warp(rest, rng) else { return false };
-                let pages = self.page[warp].iter().filter(|page| **page != NONE);
-                if queue.len() < outstanding {
-                    queue.extend(pages);
-                }
-                if of_first_warp == 0 {
-                    of_first_warp = queue.len();
-                }
-                true
-            });
-        }
-        queue.truncate(outstanding);
-        (queue, of_first_warp.min(outstanding))
-    }
-
-    /// Takes the next warp that stands still out of the rest of a thread block; at times the one after it is quicker.
-    fn next_warp(&self, rest: &mut std::ops::Range<usize>, rng: &mut Rng) -> Option<std::ops::Range<usize>> {
-        let width = self.lanes.per_warp;
-        let (begin, end) = (rest.start, rest.end);
-        let stands = |at: &usize| self.page[*at..(at + width).min(end)].iter().any(|page| *page != NONE);
-        let mut standing = (begin..end).step_by(width).filter(stands);
-        let (first, second) = (standing.next()?, standing.next());
-        let at = second.filter(|_| rng.below(2) == 0).unwrap_or(first);
-        let warp = at..(at + width).min(rest.end);
-        rest.start = warp.end;
-        Some(warp)
-    }
-}
-
-/// Lets every entry of a list change places with those near to it: each next one is any of the first `among`.
-fn mix<T>(list: &mut [T], among: usize, rng: &mut Rng) {
-    for i in 0..list.len() {
-        let near = among.min(list.len() - i);
-        let other = i + rng.below(near as u64) as usize;
-        list.swap(i, other);
-    }
-}
-
-fn shuffle<T>(list: &mut [T], rng: &mut Rng) {
-    for i in (1..list.len()).rev() {
-        list.swap(i, rng.below(i as u64 + 1) as usize);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::buffer::{Batch, FaultBuffer};
 use super::front::{Arrivals, Front};
+use super::home::Home;
 use super::lanes::Lanes;
 use super::service::GPU_CLOCK;
 use super::side::Side;
@@ -20,13 +21,13 @@ const STUCK: u32 = 10_000;
 
 const BUSY: Load = Load { htod: 0, dtoh: 0, busy: true };
 
-/// A kernel over a managed range.
+/// A kernel over a managed buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     /// On which GPU.
     pub on: Side,
-    /// Over which range.
-    pub range: u32,
+    /// Where the buffer lies. Pages are counted from the beginning of its range.
+    pub home: Home,
     /// What it does with each element.
     pub access: Access,
 }
@@ -54,33 +55,46 @@ impl Managed {
 impl World {
     /// Faults of a kernel until every page has been met.
     pub fn gpu_faults(&mut self, kernel: Kernel, lanes: &Lanes) {
-        let mut front = Front::new(lanes, self.profile.arrival);
+        let mut front = Front::new(lanes, self.profile.arrival, kernel.home.first);
         let mut buffer = FaultBuffer::new();
         let (mut stale, mut read) = (HashSet::new(), HashSet::new());
         let mut idle = 0;
+        // Only service lets a thread go on, so that after the first time those on other blocks need not be asked.
+        let mut changed = front.blocks();
         while idle < STUCK {
             self.expire_pins();
-            self.advance(kernel, &mut front, &stale, &mut read);
+            self.advance(kernel, &mut front, &changed, (&stale, &mut read));
             if front.done() && buffer.is_empty() {
                 break;
             }
-            let arrivals = if front.done() { Arrivals::default() } else { front.arrivals(&mut self.rng) };
+            let arrivals = if front.done() {
+                Arrivals::default()
+            } else {
+                front.arrivals(self.params.fault_batch_count, &mut self.rng)
+            };
             let batch = buffer.fetch(arrivals, &self.params);
             let served = self.batch(kernel, &batch, front.done(), &mut stale, &read);
             idle = if served.worked { 0 } else { idle + 1 };
+            changed = batch.blocks(PER_BLOCK);
             buffer.flush(batch, served.throttled, &self.params);
         }
     }
 
     /// Pages that threads could read but not write yet are noted in `read`: the read is done, whatever becomes of the page.
-    fn advance(&mut self, kernel: Kernel, front: &mut Front, stale: &HashSet<u32>, read: &mut HashSet<u32>) {
-        let Kernel { on, range, access } = kernel;
+    fn advance(
+        &mut self,
+        kernel: Kernel,
+        front: &mut Front,
+        changed: &[u32],
+        (stale, read): (&HashSet<u32>, &mut HashSet<u32>),
+    ) {
+        let Kernel { on, home: Home { range, .. }, access } = kernel;
         let Some(managed) = self.ranges.get(&range) else { return front.finish() };
         let write = access != Access::Read;
         if stale.is_empty() && managed.allows_all(on, write) {
             return front.finish();
         }
-        front.advance(|page| {
+        front.advance(changed, |page| {
             let may = managed.allows(on, page, write) && !stale.contains(&page);
             if !may && access == Access::ReadWrite && managed.allows(on, page, false) {
                 read.insert(page);
@@ -112,7 +126,7 @@ impl World {
         let mut outcome = Outcome::default();
         let mut counted = 0;
         for block in faults.chunk_by(|a, b| a.0 / PER_BLOCK == b.0 / PER_BLOCK) {
-            let (id, _) = place(kernel.range, block[0].0);
+            let (id, _) = place(kernel.home.range, block[0].0);
             let within: Vec<(usize, bool)> = block.iter().map(|&(page, write)| (place(0, page).1, write)).collect();
             let served = self.serve(id, kernel.on, &within);
             outcome.worked |= served.worked;
@@ -129,7 +143,7 @@ impl World {
 
     /// A page that the GPU could read and now may write is met through stale entries of the µTLB for some more faults.
     fn upgrade(&mut self, kernel: Kernel, faults: &[(u32, bool)], stale: &mut HashSet<u32>) {
-        let Some(managed) = self.ranges.get(&kernel.range) else { return };
+        let Some(managed) = self.ranges.get(&kernel.home.range) else { return };
         for &(page, _) in faults.iter().filter(|(_, write)| *write) {
             let once_more = self.rng.unit() < self.profile.arrival.stale_share;
             if managed.allows(kernel.on, page, true) {
@@ -145,7 +159,7 @@ impl World {
     /// Tells of a batch's faults: one record for each raw entry, one count for each fault. Gives its pages in order, each
     /// once, with whether they are wanted for writing.
     fn report(&mut self, kernel: Kernel, batch: &Batch, begin: u64, read: &HashSet<u32>) -> Vec<(u32, bool)> {
-        let Kernel { on, range, access } = kernel;
+        let Kernel { on, home: Home { range, .. }, access } = kernel;
         let time = self.now();
         let clusters = u32::from(self.profile.gpu.clusters.max(1));
         let mut pages: Vec<(u32, bool)> = Vec::with_capacity(batch.faults.len());

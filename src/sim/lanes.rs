@@ -121,20 +121,29 @@ impl Lanes {
         at.map(|page| page as u32)
     }
 
-    /// The first step after `step` at which a place may be on another page.
+    /// The first step after `step` at which a place may be on a page that it has not been on. What a loop comes back to
+    /// it finds where its first visit left it.
     pub fn next(&self, place: usize, step: u32) -> u32 {
         let Walk::Rows { first, rows, stride, threads, per_place, .. } = self.walk else { return step + 1 };
-        let across = threads / rows;
-        if !threads.is_multiple_of(rows) || across == 0 {
+        if !first.is_multiple_of(PER_PAGE) || !stride.is_multiple_of(PER_PAGE) {
             return step + 1;
         }
-        // The row stays; the lane goes on by `across` elements each step.
-        let visit = place as u64 * per_place + u64::from(step) * threads;
-        let within = (first + visit % rows * stride + visit / rows) % PER_PAGE;
-        let steps = (PER_PAGE - within).div_ceil(across);
+        // While the lane stays within one page of its row, a place goes around among the same few rows.
+        let (begin, around) = (place as u64 * per_place, rows / gcd(threads, rows));
+        let (turn, before) = (PER_PAGE * rows, u64::from(step));
+        let page = (begin + before * threads) / turn;
+        let entered = (page * turn).saturating_sub(begin).div_ceil(threads);
+        if before + 1 < entered + around {
+            return step + 1;
+        }
         // The last lane of a stride ends the walk; more steps than that change nothing.
-        step.saturating_add(u32::try_from(steps).unwrap_or(u32::MAX))
+        let left = ((page + 1) * turn).saturating_sub(begin).div_ceil(threads);
+        u32::try_from(left.max(before + 1)).unwrap_or(u32::MAX)
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
@@ -196,6 +205,11 @@ mod tests {
         assert_eq!((sweep.places, sweep.page(7, 0), sweep.page(7, 1)), (1056, Some(7), Some(1063)));
         let strided = lanes(Pattern::Strided { stride_bytes: 65536 }, 0, 1 << 26, 1 << 26);
         assert_eq!(strided.places, 270_336);
+        let uneven = lanes(Pattern::Strided { stride_bytes: 65536 }, 0, 1 << 28, 1 << 28);
+        let met = walk(&uneven, 5);
+        assert_eq!(met.len(), 32, "270 336 threads on 16 384 rows: each thread is on two rows in turn");
+        assert_eq!(met.iter().collect::<BTreeSet<_>>().len(), 32, "each of their sixteen pages once");
+        assert_eq!(all(&uneven).len(), 1 << 18);
         assert_eq!(walk(&strided, 1).len(), 16, "a thread meets the sixteen pages of its row once each");
     }
 }

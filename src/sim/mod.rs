@@ -4,7 +4,7 @@
 //! the published sources of NVIDIA's UVM driver and a real card's figures. `docs/simulator.md` says how, how near it comes
 //! and what is not modelled.
 //!
-//! A kernel's line: `lanes` (which pages its threads meet) → `front` (who stands still, whose faults arrive when) →
+//! A kernel's line: `lanes` (which pages its threads meet) → `front` and `queue` (who stands still, whose faults arrive when) →
 //! `buffer` (batches, duplicates, flush) → `gpu` (the service loop) → `service` (one block: decide, fetch around,
 //! `copy`, map), with `thrash` and `prefetch` asked on the way. The CPU's faults go from `cpu` to `service` at
 //! once, the program's own wishes through `user`.
@@ -16,6 +16,7 @@ mod cpu;
 mod device;
 mod front;
 mod gpu;
+mod home;
 mod lanes;
 mod mapped;
 mod observe;
@@ -25,6 +26,7 @@ mod pages;
 mod params;
 mod prefetch;
 mod profile;
+mod queue;
 mod rng;
 mod service;
 mod side;

@@ -15,6 +15,11 @@ impl Side {
     /// The first GPU, which runs the workloads.
     pub const GPU: Self = Self(1);
 
+    /// All that a machine can have, the CPU first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..SIDES as u8).map(Self)
+    }
+
     /// As events name it; `None` beyond what a machine can have.
     pub fn of(proc: Proc) -> Option<Self> {
         match proc {
@@ -63,7 +68,7 @@ impl Sides {
 
     /// Its members, ascending.
     pub fn iter(self) -> impl Iterator<Item = Side> {
-        (0..SIDES as u8).map(Side).filter(move |side| self.contains(*side))
+        Side::all().filter(move |side| self.contains(*side))
     }
 }
 

@@ -81,9 +81,9 @@ impl World {
         let remote = match buffer.kind {
             MemoryKind::Managed => {
                 for addend in touch.addends.into_iter().flatten() {
-                    self.gpu_faults(Kernel { on, range: addend.id, access: Access::Read }, &lanes);
+                    self.gpu_faults(Kernel { on, home: self.home(addend.id), access: Access::Read }, &lanes);
                 }
-                self.gpu_faults(Kernel { on, range: buffer.id, access: touch.access }, &lanes);
+                self.gpu_faults(Kernel { on, home: self.home(buffer.id), access: touch.access }, &lanes);
                 self.remote_share(buffer.id, on, touch)
             }
             MemoryKind::ZeroCopy => 1.0,
@@ -116,10 +116,12 @@ impl World {
         }
     }
 
-    /// Share of the touched range's pages that do not live on the GPU that touched them.
-    fn remote_share(&self, range: u32, on: Side, touch: &Touch) -> f64 {
-        let Some(managed) = self.ranges.get(&range) else { return 0.0 };
-        let (first, last) = (touch.first * ELEMENT / PAGE, (touch.first + touch.elements - 1) * ELEMENT / PAGE);
+    /// Share of the touched pages of a buffer that do not live on the GPU that touched them.
+    fn remote_share(&self, buffer: u32, on: Side, touch: &Touch) -> f64 {
+        let home = self.home(buffer);
+        let Some(managed) = self.ranges.get(&home.range) else { return 0.0 };
+        let page = |element: u64| u64::from(home.first) + element * ELEMENT / PAGE;
+        let (first, last) = (page(touch.first), page(touch.first + touch.elements - 1));
         let per_block = BLOCK / PAGE;
         let (mut here, mut there) = (0, 0);
         for block in first / per_block..=last / per_block {

@@ -2,11 +2,12 @@
 
 use super::block::Block;
 use super::copy::CopyCost;
+use super::home::Home;
 use super::pages::PageSet;
 use super::side::{Side, Topology};
 use super::windows::Load;
 use super::world::{BlockId, World};
-use crate::device::{ELEMENT, Part};
+use crate::device::{Buffer, ELEMENT, Part};
 use crate::event::{Advice, Cause};
 use crate::units::{BLOCK, PAGE};
 
@@ -16,9 +17,11 @@ impl World {
         (0..blocks).map(|index| BlockId { range, index }).collect()
     }
 
-    /// The blocks that a part of a range meets, each with the pages of it.
-    fn blocks_of(&self, range: u32, part: Part) -> Vec<(BlockId, PageSet)> {
-        let (begin, end) = (part.first * ELEMENT, (part.first + part.elements) * ELEMENT);
+    /// The blocks that a part of a buffer meets, each with the pages of it.
+    fn blocks_of(&self, buffer: u32, part: Part) -> Vec<(BlockId, PageSet)> {
+        let Home { range, first } = self.home(buffer);
+        let before = u64::from(first) * PAGE;
+        let (begin, end) = (before + part.first * ELEMENT, before + (part.first + part.elements) * ELEMENT);
         let blocks = self.ranges.get(&range).map_or(0, |r| r.blocks.len());
         let of = |index: usize| {
             let base = index as u64 * BLOCK;
@@ -31,11 +34,11 @@ impl World {
         (first..last).map(of).collect()
     }
 
-    /// Moves the pages of a part of a range to a processor, block by block, without the density tree.
-    pub fn prefetch(&mut self, range: u32, part: Part, to: Side) {
+    /// Moves the pages of a part of a buffer to a processor, block by block, without the density tree.
+    pub fn prefetch(&mut self, buffer: u32, part: Part, to: Side) {
         self.expire_pins();
         self.spend(self.profile.cpu_cost.prefetch_us, Load::default());
-        for (id, pages) in self.blocks_of(range, part) {
+        for (id, pages) in self.blocks_of(buffer, part) {
             self.prefetch_block(id, pages, to);
         }
     }
@@ -82,9 +85,10 @@ impl World {
         }
     }
 
-    /// Sets or unsets advice over a range, where it names a GPU for `gpu`. Nothing moves, except that unsetting
+    /// Sets or unsets advice over a buffer, where it names a GPU for `gpu`. Nothing moves, except that unsetting
     /// read-mostly keeps one copy of each page.
-    pub fn advise(&mut self, range: u32, advice: Advice, set: bool, gpu: Side) {
+    pub fn advise(&mut self, buffer: Buffer, advice: Advice, set: bool, gpu: Side) {
+        let range = self.own_range(buffer.id, buffer.bytes.0);
         let Some(policy) = self.ranges.get_mut(&range).map(|r| &mut r.policy) else { return };
         let home = |side| if set { Some(side) } else { None };
         match advice {

@@ -1,7 +1,7 @@
 //! The one simulated machine: its clock, its memory, its managed ranges.
 
 use super::block::{Block, Policy};
-use super::pages::PAGES;
+use super::home::{Home, Shared};
 use super::params::Params;
 use super::profile::Profile;
 use super::rng::Rng;
@@ -22,7 +22,7 @@ const KEPT_FOR_BLOCKS: u64 = 64 << 20;
 /// A block by its range and its number within.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockId {
-    /// The buffer's handle.
+    /// The range's number.
     pub range: u32,
     /// From 0.
     pub index: usize,
@@ -56,8 +56,12 @@ pub struct World {
     pub rng: Rng,
     /// Number of the last fault batch.
     pub batch: u32,
-    /// Managed ranges by handle.
+    /// Managed ranges by number: that of the buffer if it has the range for itself.
     pub ranges: BTreeMap<u32, Managed>,
+    /// Where each managed buffer lies.
+    pub(super) homes: BTreeMap<u32, Home>,
+    /// Takes the next small buffers.
+    pub(super) shared: Option<Shared>,
     /// Pins that will run out, in that order: when (ns), where.
     pub pins: VecDeque<(u64, BlockId)>,
     /// Blocks with memory on each GPU, oldest arrival of data first.
@@ -86,6 +90,8 @@ impl World {
             windows: Windows::default(),
             batch: 0,
             ranges: BTreeMap::new(),
+            homes: BTreeMap::new(),
+            shared: None,
             pins: VecDeque::new(),
             chunks: Each::default(),
             buffers: BTreeMap::new(),
@@ -93,7 +99,7 @@ impl World {
             now: 0,
             pace: 1.0,
             together: 1.0,
-            next_id: 1,
+            next_id: 0,
             next_address: BASE,
             next_chunk: 0,
         }
@@ -164,17 +170,32 @@ impl World {
             self.make_room(Side::GPU, bytes.0, None);
             self.explicit += bytes.0;
         }
-        let buffer = Buffer { id: self.next_id, address: self.next_address, bytes, kind };
-        self.next_id += 1;
-        self.next_address += bytes.0.div_ceil(BLOCK) * BLOCK;
-        if kind == MemoryKind::Managed {
-            let pages = bytes.0.div_ceil(PAGE) as usize;
-            let blocks = (0..pages).step_by(PAGES).map(|first| Block::new((pages - first).min(PAGES))).collect();
-            let range = Managed { address: buffer.address, policy: Policy::default(), blocks };
-            self.ranges.insert(buffer.id, range);
-        }
-        self.buffers.insert(buffer.id, buffer);
+        let id = self.new_id();
+        let address = match kind {
+            MemoryKind::Managed => self.move_in(id, bytes.0),
+            _ => self.new_address(bytes.0),
+        };
+        let buffer = Buffer { id, address, bytes, kind };
+        self.buffers.insert(id, buffer);
         Ok(buffer)
+    }
+
+    /// A number that no buffer and no range has had.
+    pub(super) fn new_id(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Addresses for so many bytes, from a multiple of 2 MiB.
+    pub(super) fn new_address(&mut self, bytes: u64) -> u64 {
+        let address = self.next_address;
+        self.next_address += bytes.div_ceil(BLOCK) * BLOCK;
+        address
+    }
+
+    /// All buffers, in the order of their allocation.
+    pub fn buffers(&self) -> impl Iterator<Item = &Buffer> {
+        self.buffers.values()
     }
 
     /// Gives memory back.
@@ -184,17 +205,15 @@ impl World {
         if matches!(buffer.kind, MemoryKind::Explicit | MemoryKind::Pageable) {
             self.explicit -= buffer.bytes.0;
         }
-        for block in self.ranges.remove(&buffer.id).iter().flat_map(|range| &range.blocks) {
-            for (gpu, chunk) in block.chunk.iter() {
-                chunk.map(|chunk| self.chunks.of(gpu).remove(&chunk));
-            }
-        }
+        self.move_out(buffer.id);
         Ok(())
     }
 
     /// Loses all buffers, as a reset of the context does.
     pub fn reset(&mut self) {
         self.ranges.clear();
+        self.homes.clear();
+        self.shared = None;
         self.buffers.clear();
         self.chunks = Each::default();
         self.pins.clear();

@@ -35,11 +35,11 @@ fn accessed_by_maps_a_peer_and_read_mostly_copies_to_every_gpu() {
     bench.sweep(GPU, Access::Write);
     bench.since();
     let second = Side::of(SECOND).unwrap();
-    bench.sim.device.world.lock().advise(bench.buffer.id, Advice::AccessedByGpu, true, second);
+    bench.sim.device.world.lock().advise(bench.buffer, Advice::AccessedByGpu, true, second);
     bench.sweep(SECOND, Access::ReadWrite);
     let (counters, events) = bench.since();
     assert_eq!((counters.gpu_faults, moved(&events, GPU, SECOND)), (0, 0), "NVLink carries the access");
-    bench.sim.device.world.lock().advise(bench.buffer.id, Advice::AccessedByGpu, false, second);
+    bench.sim.device.world.lock().advise(bench.buffer, Advice::AccessedByGpu, false, second);
     bench.sim.device.advise(bench.buffer, Advice::ReadMostly, true).unwrap();
     bench.sweep(SECOND, Access::Read);
     assert_eq!(moved(&bench.since().1, GPU, SECOND), 4 << 20);

@@ -174,3 +174,32 @@ fn every_byte_of_explicit_memory_crosses_the_link_as_the_probe_sees_it() {
     assert_eq!(rates.len(), 1);
     assert!((rates[0] - 1_073_741_824.0 * 10.0).abs() < 1.0, "{rates:?}");
 }
+
+#[test]
+fn small_buffers_share_blocks_and_faults_and_advice_takes_one_out() {
+    let mut bench = Bench::beside("h200", Bytes::mib(1), Bytes(64 << 10));
+    let mut buffers = vec![bench.buffer];
+    buffers.extend((1..16).map(|_| bench.sim.device.alloc(MemoryKind::Managed, Bytes(64 << 10)).unwrap()));
+    let large = bench.sim.device.alloc(MemoryKind::Managed, Bytes::mib(2)).unwrap();
+    for pair in buffers.windows(2) {
+        assert_eq!(pair[1].address - pair[0].address, 64 << 10, "side by side");
+    }
+    assert!(large.address.is_multiple_of(BLOCK) && !buffers[0].address.is_multiple_of(BLOCK));
+    let each = |bench: &mut Bench, on, access| {
+        for buffer in &buffers {
+            bench.buffer = *buffer;
+            bench.sweep(on, access);
+        }
+        bench.since().0
+    };
+    each(&mut bench, Proc::Cpu, Access::Write);
+    assert_eq!(each(&mut bench, GPU, Access::ReadWrite).bytes_htod, 1 << 20);
+    let back = each(&mut bench, Proc::Cpu, Access::Read);
+    assert_eq!((back.bytes_dtoh, back.cpu_faults), (1 << 20, 5), "64, 64, 128, 256 and 512 KiB: as over one buffer");
+    bench.buffer = buffers[3];
+    bench.sim.device.advise(buffers[3], Advice::PreferredCpuAccessedBy, true).unwrap();
+    assert_eq!(each(&mut bench, GPU, Access::ReadWrite).bytes_htod, 15 << 16, "one stays, the others do not");
+    buffers.iter().for_each(|buffer| bench.sim.device.free(*buffer).unwrap());
+    let left = bench.sim.device.world.lock().ranges.len();
+    assert_eq!(left, 2, "the first one still lives in its block, and the large one");
+}

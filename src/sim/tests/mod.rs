@@ -39,6 +39,13 @@ impl Bench {
         Self::with(assemble("unlinked", profile, Params::default()), MemoryKind::Managed, bytes, TraceLevel::Full)
     }
 
+    /// On a machine where a buffer of `before` bytes came first.
+    pub fn beside(name: &str, before: Bytes, bytes: Bytes) -> Self {
+        let mut sim = open(name).unwrap();
+        sim.device.alloc(MemoryKind::Managed, before).unwrap();
+        Self::with(sim, MemoryKind::Managed, bytes, TraceLevel::Full)
+    }
+
     /// On a bundled machine with some parameters set.
     pub fn set(name: &str, params: &[&str], bytes: Bytes) -> Self {
         let params: Vec<String> = params.iter().map(|text| (*text).to_owned()).collect();

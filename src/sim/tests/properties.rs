@@ -62,7 +62,7 @@ fn run(bench: &mut Bench, step: &Step) {
         }
         Step::Advise(advice, set, gpu) => {
             let gpu = Side::of(side(bench, gpu)).unwrap();
-            bench.sim.device.world.lock().advise(bench.buffer.id, advice, set, gpu);
+            bench.sim.device.world.lock().advise(bench.buffer, advice, set, gpu);
         }
         Step::Level(level) => {
             bench.sim.tracer.set_level(level);
@@ -86,9 +86,11 @@ fn poll(bench: &mut Bench) -> Vec<Vec<Event>> {
 
 fn sound(bench: &Bench) -> Result<(), TestCaseError> {
     let world = bench.sim.device.world.lock();
-    for (index, block) in world.ranges[&bench.buffer.id].blocks.iter().enumerate() {
-        let wrong = block.fault_in_state(world.topology, world.ranges[&bench.buffer.id].policy);
-        prop_assert!(wrong.is_none(), "block {}: {}", index, wrong.unwrap_or_default());
+    for (number, range) in &world.ranges {
+        for (index, block) in range.blocks.iter().enumerate() {
+            let wrong = block.fault_in_state(world.topology, range.policy);
+            prop_assert!(wrong.is_none(), "range {}, block {}: {}", number, index, wrong.unwrap_or_default());
+        }
     }
     for gpu in world.topology.sides().filter(|side| !side.is_cpu()) {
         prop_assert!(world.vram_used(gpu) <= world.vram_total());
@@ -97,16 +99,17 @@ fn sound(bench: &Bench) -> Result<(), TestCaseError> {
 }
 
 /// Machines with room for everything and machines that must evict; with one GPU, with two, linked and not. The last block
-/// is short.
-fn benches() -> [Bench; 4] {
+/// is short. In the last machine the buffer shares its block.
+fn benches() -> [Bench; 5] {
     let bytes = Bytes(Bytes::mib(5).0 + 5 * PAGE);
     let roomy = Bench::new(MemoryKind::Managed, bytes, TraceLevel::Full);
-    [roomy, Bench::cramped("h200", 4, bytes), Bench::cramped("h200-x2", 4, bytes), Bench::unlinked(bytes)]
+    let shared = Bench::beside("h200-x2", Bytes(3 * PAGE), Bytes(Bytes::mib(1).0 - 7 * PAGE));
+    [roomy, Bench::cramped("h200", 4, bytes), Bench::cramped("h200-x2", 4, bytes), Bench::unlinked(bytes), shared]
 }
 
 /// One with room and one GPU, and one with two and too little room.
 fn two() -> [Bench; 2] {
-    let [roomy, _, cramped, _] = benches();
+    let [roomy, _, cramped, _, _] = benches();
     [roomy, cramped]
 }
 
