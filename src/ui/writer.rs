@@ -46,10 +46,9 @@ pub(super) fn start() -> io::Result<()> {
 
 fn write(mut terminal: File, jobs: &Receiver<Job>) {
     for Job { bytes, done } in jobs {
-        if done.is_some() || ACTIVE.load(Ordering::SeqCst) {
-            if let Err(error) = terminal.write_all(&bytes) {
-                FAILED.store(error.raw_os_error().unwrap_or(libc::EIO), Ordering::SeqCst);
-            }
+        let wanted = done.is_some() || ACTIVE.load(Ordering::SeqCst);
+        if wanted && let Err(error) = terminal.write_all(&bytes) {
+            FAILED.store(error.raw_os_error().unwrap_or(libc::EIO), Ordering::SeqCst);
         }
         WAITING.fetch_sub(1, Ordering::SeqCst);
         // Whoever waited may have gone.
