@@ -66,7 +66,7 @@ const MOST: [usize; 15] =
 fn second(s: u64, session: &mut Session, start: &str, pass: &str) {
     let at = s * SECOND;
     let mut tell = |body: String| session.apply(&event(at, &body));
-    if s % 30 == 0 {
+    if s.is_multiple_of(30) {
         tell(format!("{{\"freed\":{{\"address\":{}}}}}", (s - s.min(30)) << 21));
         tell(format!(
             "{{\"allocated\":{{\"address\":{},\"bytes\":4194304,\"memory\":\"managed\",\"label\":\"b\"}}}}",
