@@ -25,7 +25,14 @@ fn a_storm_of_sizes_is_survived_and_the_last_one_is_drawn() {
     }
     terminal.resize(120, 36);
     terminal.expect("Time per pass");
-    terminal.press("q");
+    // A key that comes together with a change of size waits for the next key (docs/robustness.md, known limits).
+    for _ in 0..100 {
+        if terminal.ended() {
+            break;
+        }
+        terminal.press("q");
+        pause(100);
+    }
     assert_eq!(terminal.restored(), 0);
 }
 
