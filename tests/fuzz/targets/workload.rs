@@ -12,7 +12,8 @@ fuzz_target!(|text: &str| {
     let machine = sim::open("h200-x2").expect("a bundled profile");
     for variant in workload.variants() {
         for size in [workload.memory.min, workload.memory.size, workload.memory.max.unwrap_or(workload.memory.size)] {
-            if let Ok(plan) = plan(&workload, &workload.settings(variant, size, TraceLevel::Off), machine.device.caps()) {
+            if let Ok(plan) = plan(&workload, &workload.settings(variant, size, TraceLevel::Off), machine.device.caps())
+            {
                 // A pass may be as long as the file says: its beginning is enough.
                 assert!(plan.steps().take(1_000).all(|step| step.count > 0));
             }
