@@ -153,9 +153,12 @@ pub struct Dashboard {
 pub struct ReplayArgs {
     /// The recording
     pub file: PathBuf,
-    /// Times real time
-    #[arg(long, value_name = "X", default_value = "1", value_parser = speed)]
-    pub speed: f64,
+    /// Times real time [default: 1; with --format as fast as it can be read]
+    #[arg(long, value_name = "X", value_parser = speed)]
+    pub speed: Option<f64>,
+    /// Without a terminal: play it to its end and print the totals
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<WatchFormat>,
     /// Colours and characters [default: what the terminal can do]
     #[arg(long, value_name = "NAME")]
     pub theme: Option<ThemeChoice>,
@@ -254,7 +257,7 @@ pub struct WatchArgs {
     pub command: Vec<OsString>,
 }
 
-/// How watch prints.
+/// How watch and replay print totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WatchFormat {
     /// For people.

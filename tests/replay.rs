@@ -141,3 +141,30 @@ fn a_model_that_was_sent_back_equals_one_that_never_went_on() {
     fed(&mut back, &all[..200]);
     assert!(once.session == back.session && once.digest == back.digest && !back.ended);
 }
+
+fn headless(args: &[&str]) -> assert_cmd::assert::Assert {
+    let mut command = assert_cmd::Command::cargo_bin("umtop").unwrap();
+    command.arg("replay").args(args).env("XDG_CONFIG_HOME", "/nonexistent").assert()
+}
+
+#[test]
+fn without_a_terminal_a_replay_prints_the_sessions_totals() {
+    for file in ["assets/recordings/sequential.umr", "assets/recordings/watch-cuda.umr"] {
+        let done = headless(&[file, "--format", "json"]).success();
+        let report: serde_json::Value = serde_json::from_slice(&done.get_output().stdout).unwrap();
+        let session = replayed(Path::new(file));
+        let counters = session.uvm.total.counters;
+        assert_eq!(report["replay"], file);
+        assert_eq!(report["totals"]["bytes_htod"], counters.bytes_htod);
+        assert_eq!(report["totals"]["bytes_dtoh"], counters.bytes_dtoh);
+        let by_cause = report["totals"]["by_cause"].as_array().unwrap().iter();
+        let bytes: u64 = by_cause.map(|row| row["bytes"].as_u64().unwrap()).sum();
+        assert_eq!(bytes, session.uvm.total.migrated.values().map(|(bytes, _)| bytes).sum::<u64>());
+        let told = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+        assert!(told.contains(&format!("{} events", read(Path::new(file)).len())), "{told}");
+    }
+    let table = headless(&["assets/recordings/sequential.umr", "--format", "table"]).success();
+    let text = String::from_utf8(table.get_output().stdout.clone()).unwrap();
+    assert!(text.starts_with("REPLAY of assets/recordings/sequential.umr\nMeasured on NVIDIA H200"), "{text}");
+    headless(&["Cargo.toml", "--format", "table"]).code(1);
+}

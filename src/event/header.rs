@@ -35,7 +35,7 @@ pub struct GpuInfo {
     pub cuda: String,
     /// Compute capability, such as `9.0`.
     pub compute: String,
-    /// Memory of the card.
+    /// Memory of the card; 0 if it cannot be read.
     pub vram: Bytes,
     /// PCIe generation and lanes at best, if known.
     pub link_max: Option<(u32, u32)>,

@@ -1,12 +1,14 @@
-//! The session as OpenMetrics text over HTTP, for Prometheus and Grafana.
+//! The session as OpenMetrics text over HTTP, or as the older Prometheus text, for Prometheus and Grafana.
 //!
 //! The thread that folds the session publishes a [`Snapshot`] now and then; the server's thread answers from the newest one.
 //! Neither waits for the other.
 
+mod classic;
 mod serve;
 mod snapshot;
 mod text;
 
+pub use classic::classic;
 pub use serve::{ServeError, serve};
 pub use snapshot::Snapshot;
 pub use text::text;

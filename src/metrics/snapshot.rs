@@ -51,7 +51,7 @@ impl Snapshot {
     }
 }
 
-fn counts(session: &Session) -> [(Count, u64); 10] {
+fn counts(session: &Session) -> [(Count, u64); 13] {
     let uvm = &session.uvm;
     [
         (Count::BytesHtod, uvm.counters.bytes_htod),
@@ -63,6 +63,9 @@ fn counts(session: &Session) -> [(Count, u64); 10] {
         (Count::Thrashing, uvm.thrashing),
         (Count::Throttled, uvm.throttled),
         (Count::RemoteMaps, uvm.remote_maps),
+        (Count::ReadDuplicates, uvm.read_duplicates),
+        (Count::ReadInvalidates, uvm.read_invalidates),
+        (Count::FatalFaults, uvm.fatal),
         (Count::LostEvents, uvm.lost_total()),
     ]
 }

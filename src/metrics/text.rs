@@ -13,14 +13,36 @@ use std::sync::atomic::AtomicU64;
 type Labels = Vec<(String, String)>;
 type Real = Gauge<f64, AtomicU64>;
 
+/// What is published beside the catalogues.
+pub(super) struct Own {
+    /// Name of the family.
+    pub name: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+}
+
+const fn own(name: &'static str, help: &'static str) -> Own {
+    Own { name, help }
+}
+
+const SESSION: Own = own("umtop_session", "machine and origin");
+const RUN: Own = own("umtop_run", "settings of the run under way");
+const PASSES: Own = own("umtop_run_passes", "passes of the run under way that have ended");
+const PASS: Own = own("umtop_pass_seconds", "time of the newest pass, as the workload counts it");
+const NOW: Own = own("umtop_session_seconds", "time since the session's start");
+
+/// All of it, for the page that lists what is published.
+#[cfg(test)]
+pub(super) const OWN: [Own; 5] = [SESSION, RUN, PASSES, PASS, NOW];
+
 /// The exposition; it ends in `# EOF`.
 pub fn text(snapshot: &Snapshot) -> Result<String, std::fmt::Error> {
     let mut registry = Registry::default();
     if !snapshot.about.is_empty() {
-        registry.register("umtop_session", "machine and origin", Info::new(snapshot.about.clone()));
+        registry.register(SESSION.name, SESSION.help, Info::new(snapshot.about.clone()));
     }
     if !snapshot.run.is_empty() {
-        registry.register("umtop_run", "settings of the run under way", Info::new(snapshot.run.clone()));
+        registry.register(RUN.name, RUN.help, Info::new(snapshot.run.clone()));
     }
     for (metric, source, value) in &snapshot.gauges {
         let family = Family::<Labels, Real>::default();
@@ -46,16 +68,16 @@ pub fn text(snapshot: &Snapshot) -> Result<String, std::fmt::Error> {
         registry.register(named(Count::MigratedBytes.info().name), Count::MigratedBytes.info().help, bytes);
         registry.register(named(Count::Migrations.info().name), Count::Migrations.info().help, copies);
     }
-    let mut gauge = |name: &str, help: &str, value: Option<f64>| {
+    let mut gauge = |own: &Own, value: Option<f64>| {
         if let Some(value) = value {
             let gauge = Real::default();
             gauge.set(value);
-            registry.register(name, help, gauge);
+            registry.register(own.name, own.help, gauge);
         }
     };
-    gauge("umtop_run_passes", "passes of the run under way that have ended", snapshot.passes.map(|n| n as f64));
-    gauge("umtop_pass_seconds", "time of the newest pass, as the workload counts it", snapshot.pass_seconds);
-    gauge("umtop_session_seconds", "time since the session's start", Some(snapshot.now_ns as f64 / 1e9));
+    gauge(&PASSES, snapshot.passes.map(|n| n as f64));
+    gauge(&PASS, snapshot.pass_seconds);
+    gauge(&NOW, Some(snapshot.now_ns as f64 / 1e9));
     let mut out = String::new();
     encode(&mut out, &registry)?;
     Ok(out)

@@ -8,7 +8,7 @@ pub fn csv(session: &Session) -> Result<String, csv::Error> {
     let mut table = csv::Writer::from_writer(Vec::new());
     table.write_record(heading())?;
     for run in &session.runs.runs {
-        for (_, pass) in &run.passes {
+        for (_, pass) in run.passes.iter() {
             table.write_record(row(run, pass))?;
         }
     }

@@ -35,7 +35,8 @@ pub fn session_report(session: &Session, verdicts: &[Verdict], pictures: &[(Stri
         line("started", &header.started);
         line("length", &format!("{:.1} s", session.now.seconds()));
         if let Some(gpu) = &header.gpu {
-            line("GPU", &format!("{}, {}", gpu.name, gpu.vram));
+            let memory = if gpu.vram.0 > 0 { gpu.vram.to_string() } else { "memory n/a".to_owned() };
+            line("GPU", &format!("{}, {memory}", gpu.name));
             line("driver", &format!("{}, CUDA {}", gpu.driver, gpu.cuda));
         }
         line("host", &format!("{}, {} cores, {}", header.host.cpu, header.host.cores, header.host.memory));

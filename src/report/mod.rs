@@ -1,10 +1,11 @@
-//! From a session to text: what `umtop bench` and `umtop watch` print.
+//! From a session to text: what `umtop bench`, `umtop watch` and `umtop replay` print.
 
 mod csv;
 mod json;
 mod markdown;
 mod predictions;
 mod table;
+mod totals;
 mod watch;
 
 pub use csv::csv;
@@ -12,6 +13,7 @@ pub use json::json;
 pub use markdown::{markdown, session_report};
 pub use predictions::{Predicted, Verdict, judge};
 pub use table::table;
+pub use totals::totals;
 pub use watch::{json as watch_json, table as watch_table};
 
 use crate::event::{Origin, Outcome, Pass, UvmTotals};

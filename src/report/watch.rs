@@ -1,7 +1,8 @@
 //! `umtop watch` without a terminal: totals of a watched program. Absent values are null, or n/a.
 
 use super::json::notices;
-use crate::event::{Cause, Level, Migrated, TraceLevel};
+use super::totals::migrated;
+use crate::event::{Cause, Level, TraceLevel};
 use crate::session::{Session, Site, site_name};
 use crate::units::{Bytes, bytes_per_second, count, gb_per_s};
 use serde_json::{Value, json};
@@ -68,18 +69,6 @@ impl Known {
         let seen = |level| session.watch.by_level.range(level..).next().is_some();
         Self { counters: seen(TraceLevel::Counters), events: seen(TraceLevel::Faults), causes: seen(TraceLevel::Full) }
     }
-}
-
-fn migrated(session: &Session) -> Vec<Migrated> {
-    let sums = session.uvm.migrated.iter();
-    sums.map(|((src, dst, cause), (bytes, copies))| Migrated {
-        src: *src,
-        dst: *dst,
-        cause: *cause,
-        bytes: *bytes,
-        copies: *copies,
-    })
-    .collect()
 }
 
 fn sites(session: &Session) -> Vec<Value> {
@@ -171,7 +160,9 @@ fn na() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Body, Counters, CpuSite, Event, Proc, SiteName, Subject, UvmEvents, UvmTick, Watched};
+    use crate::event::{
+        Body, Counters, CpuSite, Event, Migrated, Proc, SiteName, Subject, UvmEvents, UvmTick, Watched,
+    };
     use crate::units::{Nanos, Stamp};
 
     fn session(level: TraceLevel) -> Session {

@@ -73,7 +73,10 @@ pub(super) fn live(mut args: Dashboard) -> Result<ExitCode, Failure> {
 }
 
 pub(super) fn replay(args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    play(&Stored::file(&args.file), args.speed, args.theme)
+    match args.format {
+        Some(format) => super::replay::totals(args, format),
+        None => play(&Stored::file(&args.file), args.speed.unwrap_or(1.0), args.theme),
+    }
 }
 
 /// Plays a recording in the dashboard.

@@ -12,6 +12,7 @@ mod metrics;
 mod open;
 mod output;
 mod render;
+mod replay;
 mod report;
 mod settings;
 mod watch;

@@ -27,7 +27,7 @@ pub use uvm::{CAUSES, EventPoint, UvmHistory, UvmPoint};
 pub use watch::{AtLevel, Site, WatchState, site_name};
 
 use crate::event::{self, Body, Event, Header, Mapped, Metric, Notice, Range, RunEvent, Sample, Why};
-use crate::units::{Nanos, Stamp};
+use crate::units::{BLOCK, Nanos, PAGE, Stamp};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Notices kept.
@@ -35,6 +35,25 @@ const MAX_NOTICES: usize = 200;
 
 /// A gauge holds until the next reading, but no longer than this: after that it is a gap.
 const GAUGE_HOLDS: Nanos = Nanos::millis(3_000);
+
+/// Ranges whose newest page-table presence is kept. A program with more of them is shown by the first ones.
+pub const MAX_MAPPED: usize = 65_536;
+
+/// Pages of 4 KiB of a range, and how many of them the CPU maps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuMapped {
+    /// Mapped by the CPU.
+    pub mapped: u64,
+    /// In the blocks that were looked at, whole ones.
+    pub pages: u64,
+}
+
+impl CpuMapped {
+    fn of(mapped: &Mapped) -> Self {
+        let sum = mapped.pages.iter().map(|n| u64::from(*n)).sum();
+        Self { mapped: sum, pages: mapped.pages.len() as u64 * (BLOCK / PAGE) }
+    }
+}
 
 /// What is known of one sampled metric.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,8 +90,11 @@ pub struct Session {
     pub runs: Runs,
     /// Ranges that are allocated.
     pub ranges: Vec<Range>,
-    /// Newest page-table presence by range.
-    pub mapped: BTreeMap<u64, Mapped>,
+    /// What the CPU's page tables said last of each range that is alive, at most [`MAX_MAPPED`] of them; [`Self::residency`]
+    /// has it block by block.
+    pub mapped: BTreeMap<u64, CpuMapped>,
+    /// Whether a range's page tables were read and not kept, because there are too many.
+    pub mapped_capped: bool,
     /// Where the pages of managed ranges live.
     pub residency: Residency,
     /// The process that is watched, if one is.
@@ -99,7 +121,7 @@ impl Session {
             // A probe may have looked just before the range went.
             Body::Mapped(mapped) if self.ranges.iter().any(|range| range.address == mapped.address) => {
                 self.residency.mapped(event.at, mapped);
-                self.mapped.insert(mapped.address, mapped.clone());
+                self.map(mapped);
             }
             Body::Mapped(_) => {}
             Body::Allocated(range) => {
@@ -109,6 +131,7 @@ impl Session {
             Body::Freed { address } => {
                 self.ranges.retain(|r| r.address != *address);
                 self.mapped.remove(address);
+                self.mapped_capped &= !self.mapped.is_empty();
                 self.residency.freed(*address);
             }
             Body::Run(run) => self.run(event.at, run),
@@ -165,6 +188,14 @@ impl Session {
             }
             RunEvent::Paused(_) | RunEvent::Ended { .. } => {}
         }
+    }
+
+    fn map(&mut self, mapped: &Mapped) {
+        if self.mapped.len() >= MAX_MAPPED && !self.mapped.contains_key(&mapped.address) {
+            self.mapped_capped = true;
+            return;
+        }
+        self.mapped.insert(mapped.address, CpuMapped::of(mapped));
     }
 
     fn notice(&mut self, at: Stamp, notice: Notice) {

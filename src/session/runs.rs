@@ -4,6 +4,7 @@ use crate::event::{Outcome, Pass, Phase, RunEvent, RunId, RunStart};
 use crate::stats::{Estimate, estimate};
 use crate::units::Stamp;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Passes kept per run; older ones are dropped and counted.
 pub const MAX_PASSES: usize = 4_096;
@@ -17,8 +18,8 @@ pub struct Run {
     pub start: RunStart,
     /// When.
     pub at: Stamp,
-    /// Its passes with their end times, oldest first.
-    pub passes: VecDeque<(Stamp, Pass)>,
+    /// Its passes with their end times, oldest first. A copy of the session shares them.
+    pub passes: Arc<VecDeque<(Stamp, Arc<Pass>)>>,
     /// Passes that were dropped because there were too many.
     pub forgotten: u64,
     /// How it ended; `None` while it runs.
@@ -29,7 +30,7 @@ impl Run {
     /// Passes that count: no warm-ups, and none with a wrong result, whose time means nothing.
     pub fn counted(&self) -> impl Iterator<Item = &Pass> {
         let right = |p: &Pass| p.check.is_none_or(|check| check.wrong == 0);
-        self.passes.iter().map(|(_, p)| p).filter(move |p| !p.warmup && right(p))
+        self.passes.iter().map(|(_, p)| &**p).filter(move |p| !p.warmup && right(p))
     }
 
     /// Timed nanoseconds of the passes that count.
@@ -108,7 +109,7 @@ impl Runs {
 
     /// The newest pass of the current run.
     pub fn last_pass(&self) -> Option<&Pass> {
-        self.current()?.passes.back().map(|(_, p)| p)
+        self.current()?.passes.back().map(|(_, p)| &**p)
     }
 
     fn start(&mut self, at: Stamp, start: &RunStart) {
@@ -122,18 +123,19 @@ impl Runs {
         if self.runs.len() == MAX_RUNS {
             self.runs.pop_front();
         }
-        self.runs.push_back(Run { start: start.clone(), at, passes: VecDeque::new(), forgotten: 0, outcome: None });
+        self.runs.push_back(Run { start: start.clone(), at, passes: Arc::default(), forgotten: 0, outcome: None });
     }
 
     fn end_pass(&mut self, at: Stamp, pass: &Pass) {
         self.under_way = None;
         self.current = Some(pass.run);
         let Some(run) = self.find_mut(pass.run) else { return };
-        if run.passes.len() == MAX_PASSES {
-            run.passes.pop_front();
+        let passes = Arc::make_mut(&mut run.passes);
+        if passes.len() == MAX_PASSES {
+            passes.pop_front();
             run.forgotten += 1;
         }
-        run.passes.push_back((at, pass.clone()));
+        passes.push_back((at, Arc::new(pass.clone())));
     }
 
     /// A run by its number.

@@ -1,7 +1,9 @@
 //! Bounded history: fine for the last minute, coarser the older it is, and gaps that stay gaps.
 
+mod tier;
+
 use crate::units::{Nanos, Stamp};
-use std::collections::VecDeque;
+use tier::Tier;
 
 /// Something that covers a window of time and can be merged with its successor.
 pub trait Point: Clone {
@@ -17,10 +19,10 @@ pub trait Point: Clone {
 /// 60 s, 20 min and 24 h; memory is bounded whatever comes.
 const TIERS: [(usize, Nanos); 3] = [(6_000, Nanos(0)), (12_000, Nanos::millis(100)), (86_400, Nanos::millis(1_000))];
 
-/// A history of points in ascending time.
+/// A history of points in ascending time. A copy shares what does not change any more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series<P> {
-    tiers: [VecDeque<P>; 3],
+    tiers: [Tier<P>; 3],
 }
 
 impl<P> Default for Series<P> {
@@ -48,7 +50,7 @@ impl<P: Point> Series<P> {
 
     /// Every point, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &P> {
-        self.tiers.iter().rev().flatten()
+        self.tiers.iter().rev().flat_map(Tier::iter)
     }
 
     /// The newest point.
@@ -58,10 +60,7 @@ impl<P: Point> Series<P> {
 
     /// Points whose window ends after `from`, oldest first. Looks only at those.
     pub fn since(&self, from: Stamp) -> impl Iterator<Item = &P> {
-        self.tiers.iter().rev().flat_map(move |tier| {
-            let start = tier.partition_point(|p| p.at() <= from);
-            tier.range(start..)
-        })
+        self.tiers.iter().rev().flat_map(move |tier| tier.since(from))
     }
 
     /// Means over `columns` equal slices of `from..to`: each point's `value` counts for the share of its window within the

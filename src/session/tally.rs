@@ -106,6 +106,8 @@ pub struct Tally {
     pub read_duplicates: u64,
     /// Duplicates dropped because of a write.
     pub read_invalidates: u64,
+    /// Faults that killed a context.
+    pub fatal: u64,
     /// Migrated bytes and copies by direction and cause.
     pub migrated: BTreeMap<(Proc, Proc, Cause), (u64, u64)>,
     /// Raw faults per batch.
@@ -151,6 +153,7 @@ impl Tally {
         self.throttled += e.throttled;
         self.read_duplicates += e.read_duplicates;
         self.read_invalidates += e.read_invalidates;
+        self.fatal += e.fatal;
         self.malformed += e.malformed;
         for m in &e.migrated {
             let sum = self.migrated.entry((m.src, m.dst, m.cause)).or_default();

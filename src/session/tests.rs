@@ -162,3 +162,27 @@ fn freed_ranges_are_gone() {
     ]);
     assert!(session.ranges.is_empty() && session.mapped.is_empty());
 }
+
+#[test]
+fn the_page_tables_of_very_many_ranges_are_bounded_and_that_is_said() {
+    let address = |i: usize| (i as u64 + 1) << 21;
+    let mut session = Session::default();
+    let mut tell = |body| session.apply(&Event { at: at(1), body });
+    let range = |i| Range { address: address(i), bytes: Bytes::mib(2), memory: MemoryKind::Managed, label: "x".into() };
+    tell(Body::Allocated(range(MAX_MAPPED)));
+    let looked = |i| Body::Mapped(Mapped { address: address(i), pages: vec![256] });
+    tell(looked(MAX_MAPPED));
+    assert_eq!(session.mapped[&address(MAX_MAPPED)], CpuMapped { mapped: 256, pages: 512 });
+    // As though so many had been told: the search for each among all would take minutes.
+    session.mapped.extend((0..MAX_MAPPED - 1).map(|i| (address(i), CpuMapped::default())));
+    assert!(!session.mapped_capped);
+    let more = MAX_MAPPED + 1;
+    session.apply(&Event { at: at(2), body: Body::Allocated(range(more)) });
+    session.apply(&Event { at: at(2), body: looked(more) });
+    session.apply(&Event { at: at(3), body: Body::Mapped(Mapped { address: address(MAX_MAPPED), pages: vec![512] }) });
+    assert!(session.mapped_capped && session.mapped.len() == MAX_MAPPED);
+    assert_eq!(session.mapped[&address(MAX_MAPPED)].mapped, 512, "a range that is known stays up to date");
+    let freed: Vec<u64> = session.mapped.keys().copied().collect();
+    freed.iter().for_each(|address| session.apply(&Event { at: at(4), body: Body::Freed { address: *address } }));
+    assert!(session.mapped.is_empty() && !session.mapped_capped);
+}

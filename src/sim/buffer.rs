@@ -2,7 +2,7 @@
 
 use super::front::{Arrivals, Entry};
 use super::params::Params;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The buffer between a GPU and the driver.
 #[derive(Debug)]
@@ -55,14 +55,14 @@ impl FaultBuffer {
     /// Fetches a batch. A driver that an interrupt must wake finds all that arrives; one that is awake finds what is there
     /// so soon after the replay.
     pub fn fetch(&mut self, arrivals: Arrivals, params: &Params) -> Batch {
-        let Arrivals { mut entries, early } = arrivals;
+        let Arrivals { mut entries, early, woken: all } = arrivals;
         let woken = self.asleep;
-        let early = if woken { entries.len() } else { early };
+        let early = if woken { all.min(entries.len()) } else { early };
         let late = entries.split_off(early);
         let mut visible = std::mem::take(&mut self.left);
         visible.append(&mut entries);
         let mut raw = 0;
-        let mut faults = Vec::new();
+        let mut faults = Faults::default();
         let mut taken = 0;
         for entry in &visible {
             let room = params.fault_batch_count - raw;
@@ -72,9 +72,13 @@ impl FaultBuffer {
             let part = u64::from(entry.raw).min(room);
             raw += part;
             taken += 1;
-            let coalesced = if params.fault_coalesce == 1 { 1 } else { part };
-            (0..coalesced).for_each(|_| faults.push(Entry { raw: (part / coalesced) as u32, ..*entry }));
+            if params.fault_coalesce == 1 {
+                faults.coalesce(Entry { raw: part as u32, ..*entry });
+            } else {
+                (0..part).for_each(|_| faults.list.push(Entry { raw: 1, ..*entry }));
+            }
         }
+        let faults = faults.list;
         let seen = visible.split_off(taken);
         Batch { duplicates: duplicates(&faults), faults, raw, late, seen, woken }
     }
@@ -98,6 +102,29 @@ impl FaultBuffer {
     }
 }
 
+/// Faults of a batch as the driver takes entries together.
+#[derive(Default)]
+struct Faults {
+    list: Vec<Entry>,
+    /// The last fault of each µTLB.
+    last: HashMap<u16, usize>,
+}
+
+impl Faults {
+    /// Entries belong to the last fault of their µTLB if it is on the same page, else to the last of all if that is.
+    fn coalesce(&mut self, entry: Entry) {
+        let same = |at: &usize| self.list.get(*at).is_some_and(|fault| fault.page == entry.page);
+        let of_tlb = entry.tlb.and_then(|tlb| self.last.get(&tlb).copied()).filter(same);
+        let of_all = entry.tlb.and(self.list.len().checked_sub(1)).filter(same);
+        let at = of_tlb.or(of_all).unwrap_or(self.list.len());
+        match self.list.get_mut(at) {
+            Some(fault) => fault.raw += entry.raw,
+            None => self.list.push(entry),
+        }
+        entry.tlb.map(|tlb| self.last.insert(tlb, at));
+    }
+}
+
 /// Raw entries that tell nothing new: repeats within a fault, and faults on a page that the batch has already.
 fn duplicates(faults: &[Entry]) -> u64 {
     let mut pages = HashSet::with_capacity(faults.len());
@@ -110,7 +137,11 @@ mod tests {
     use super::*;
 
     fn arrivals(n: u32, raw: u32, early: usize) -> Arrivals {
-        Arrivals { entries: (0..n).map(|page| Entry { page, raw }).collect(), early }
+        Arrivals {
+            entries: (0..n).map(|page| Entry { page, raw, tlb: Some(page as u16 % 66) }).collect(),
+            early,
+            woken: n as usize,
+        }
     }
 
     #[test]
@@ -156,6 +187,17 @@ mod tests {
             });
             assert_eq!(turns, Some(expected));
         }
+    }
+
+    #[test]
+    fn a_fault_takes_in_what_its_tlb_sends_next_and_what_comes_next_of_all() {
+        let params = Params::default();
+        let entries = [(7, 0), (8, 1), (7, 0), (9, 0), (7, 0), (7, 2)];
+        let entries: Vec<Entry> = entries.map(|(page, tlb)| Entry { page, raw: 2, tlb: Some(tlb) }).to_vec();
+        let woken = entries.len();
+        let batch = FaultBuffer::new().fetch(Arrivals { entries, early: 0, woken }, &params);
+        let faults: Vec<(u32, u32)> = batch.faults.iter().map(|fault| (fault.page, fault.raw)).collect();
+        assert_eq!(faults, [(7, 4), (8, 2), (9, 2), (7, 4)]);
     }
 
     #[test]

@@ -14,13 +14,19 @@ const PER_BLOCK: u32 = (BLOCK / PAGE) as u32;
 /// Warps of a thread block.
 const WARPS_PER_BLOCK: usize = 8;
 
-/// A fault in the buffer: one page, asked for by one µTLB.
+/// Accesses that a µTLB has sent by the time that a driver looks whom the first of them woke. Measured: a kernel over 16
+/// pages, each behind a µTLB of its own, leaves 7.1 raw entries a page.
+const WOKEN_ROUNDS: usize = 3;
+
+/// Entries in the buffer: one access of one warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Page within the range.
     pub page: u32,
-    /// Raw entries, which the driver takes as one where it coalesces.
+    /// Raw entries.
     pub raw: u32,
+    /// The µTLB that sent them; `None` if so much came in between that nothing can be taken together with them.
+    pub tlb: Option<u16>,
 }
 
 /// The places of a running kernel.
@@ -46,6 +52,8 @@ pub struct Arrivals {
     pub entries: Vec<Entry>,
     /// How many of them are there when a driver that is awake looks.
     pub early: usize,
+    /// How many of them are there when a driver looks that had to be woken.
+    pub woken: usize,
 }
 
 impl<'a> Front<'a> {
@@ -138,11 +146,14 @@ impl<'a> Front<'a> {
         'sending: for round in 0.. {
             shuffle(&mut queues, rng);
             queues.retain_mut(|queue| queue.reaches(round, most, threads, rng));
+            if round <= WOKEN_ROUNDS || !self.lanes.coalesced {
+                arrivals.woken = arrivals.entries.len();
+            }
             if queues.is_empty() {
                 break;
             }
             for queue in &queues {
-                raw += u64::from(self.send(queue.page(round), rng, &mut arrivals.entries));
+                raw += u64::from(self.send(queue, round, rng, &mut arrivals.entries));
                 sent += 1;
                 if sent == first {
                     at_first = arrivals.entries.len();
@@ -150,6 +161,7 @@ impl<'a> Front<'a> {
                     enough = raw + 2 * batch;
                 }
                 if raw >= enough {
+                    arrivals.woken = if self.lanes.coalesced { arrivals.woken } else { arrivals.entries.len() };
                     break 'sending;
                 }
             }
@@ -176,18 +188,18 @@ impl<'a> Front<'a> {
     }
 
     /// Sends the entries of one access; says how many raw ones.
-    fn send(&self, page: u32, rng: &mut Rng, entries: &mut Vec<Entry>) -> u32 {
+    fn send(&self, queue: &TlbQueue, round: usize, rng: &mut Rng, entries: &mut Vec<Entry>) -> u32 {
+        let (page, tlb) = (queue.page(round), Some(queue.tlb as u16));
         let requests = if self.lanes.coalesced { self.arrival.requests } else { 1 };
         let twice = self.lanes.shared && rng.unit() < self.arrival.twice_share;
         let again = self.lanes.shared && rng.unit() < self.arrival.again_share;
         let raw = if twice { 2 * requests } else { requests };
-        match entries.last_mut().filter(|last| last.page == page) {
-            Some(last) => last.raw += raw,
-            None => entries.push(Entry { page, raw }),
+        entries.push(Entry { page, raw, tlb });
+        if !again {
+            return raw;
         }
-        if again {
-            entries.push(Entry { page, raw: requests });
-        }
-        raw + if again { requests } else { 0 }
+        // Another warp asks, after a warp on another page if there is one.
+        entries.push(Entry { page, raw: requests, tlb: tlb.filter(|_| queue.has_one_page()) });
+        raw + requests
     }
 }

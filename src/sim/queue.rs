@@ -23,6 +23,8 @@ pub struct Standing<'a> {
 /// looked at: a batch holds far fewer than all.
 #[derive(Debug)]
 pub struct TlbQueue {
+    /// Which.
+    pub tlb: usize,
     /// What is left of each thread block, in the order in which they get their turns.
     blocks: Vec<Range<usize>>,
     /// Whose turn it is.
@@ -50,7 +52,7 @@ impl TlbQueue {
         let progress = blocks.first().map_or(0, |block| threads.step[block.start] as usize);
         let among = (2 + progress / drift_steps.max(1)).min(among);
         mix(&mut blocks, among, rng);
-        let mut queue = Self { blocks, turn: 0, pages: Vec::new(), outstanding, first_warp: 0 };
+        let mut queue = Self { tlb, blocks, turn: 0, pages: Vec::new(), outstanding, first_warp: 0 };
         queue.more(threads, rng);
         queue.first_warp = queue.pages.len();
         queue
@@ -65,6 +67,11 @@ impl TlbQueue {
     /// What it sends in a round that it reaches: once all is sent, it begins anew.
     pub fn page(&self, round: usize) -> u32 {
         self.pages[round % self.pages.len()]
+    }
+
+    /// Whether all of its warps stand on one page, as far as it has been made.
+    pub fn has_one_page(&self) -> bool {
+        self.blocks.len() <= 1 && self.pages.len() == 1
     }
 
     /// Lets one more warp ask; `false` if there is none, or no room.

@@ -93,7 +93,9 @@ fn gpu(driver: &Driver, ordinal: c_int) -> Result<GpuSurvey, DeviceError> {
 fn text(get: impl FnOnce(*mut c_char, c_int) -> Result<(), DeviceError>) -> Result<String, DeviceError> {
     let mut buffer = [0u8; 128];
     get(buffer.as_mut_ptr().cast(), buffer.len() as c_int - 1)?;
-    Ok(CStr::from_bytes_until_nul(&buffer).map(|text| text.to_string_lossy().into_owned()).unwrap_or_default())
+    let text = CStr::from_bytes_until_nul(&buffer).map(CStr::to_string_lossy).unwrap_or_default();
+    // What would move the terminal's cursor is no part of a name.
+    Ok(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
 }
 
 /// `GPU-` and the bytes in groups of 4, 2, 2, 2 and 6, as NVML writes it.

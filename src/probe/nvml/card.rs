@@ -1,10 +1,12 @@
 //! Who a GPU is, without CUDA: a watcher of other processes takes no context of its own.
 
 use super::error::NvmlError;
+use super::gauges::of_link;
 use super::open::{LIBRARY, Opened, open};
 use crate::event::GpuInfo;
 use crate::units::Bytes;
 use crossbeam_channel::bounded;
+use nvml_wrapper::Device;
 use std::ffi::OsStr;
 use std::time::Duration;
 
@@ -32,14 +34,24 @@ impl Opened {
         let version = self.cuda_version();
         let compute = device.cuda_compute_capability().map(|c| format!("{}.{}", c.major, c.minor));
         Ok(GpuInfo {
-            name: known(device.name()),
+            name: device.name().map_or_else(|_| "GPU without a readable name".to_owned(), |name| printable(&name)),
             uuid: known(device.uuid()),
             pci: device.pci_info().map(|pci| pci.bus_id).unwrap_or_default(),
             driver: self.driver_version().unwrap_or_default(),
             cuda: version.map(|(major, minor)| format!("{major}.{minor}")).unwrap_or_default(),
             compute: known(compute),
             vram: Bytes(device.memory_info().map(|memory| memory.total).unwrap_or_default()),
-            link_max: device.max_pcie_link_gen().ok().zip(device.max_pcie_link_width().ok()),
+            link_max: link_max(&device),
         })
     }
+}
+
+/// PCIe generation and lanes at best.
+pub(super) fn link_max(device: &Device<'_>) -> Option<(u32, u32)> {
+    of_link(device.max_pcie_link_gen()).ok().zip(of_link(device.max_pcie_link_width()).ok())
+}
+
+/// A name without what would move the terminal's cursor.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

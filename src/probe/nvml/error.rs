@@ -31,6 +31,19 @@ pub enum NvmlError {
     /// No GPU of that UUID.
     #[error("NVML does not know the GPU {0}: it may be hidden from this container, or be a MIG slice")]
     NoSuchGpu(String),
+    /// The UUID is that of a part of a GPU.
+    #[error(
+        "{0} is a MIG slice, for which NVML has neither PCIe nor utilisation: choose a whole GPU in CUDA_VISIBLE_DEVICES"
+    )]
+    MigSlice(String),
+    /// No GPU is named, and there is none or more than one.
+    #[error("NVML shows {0} GPUs, so that it is not known which one to read: PCIe and VRAM are n/a")]
+    NotOne(u32),
+    /// The driver fails without a reason, as it does where a container has lost its device rules.
+    #[error(
+        "NVML says no more than 'unknown error': in a container restart it, it may have lost its device rules; else look for Xid in dmesg"
+    )]
+    Unknown,
     /// No answer.
     #[error("NVML does not answer, the driver hangs: look for Xid in dmesg")]
     Stalled,
@@ -53,7 +66,16 @@ impl NvmlError {
             Raw::LibRmVersionMismatch => NvmlError::VersionMismatch,
             Raw::NoPermission | Raw::OperatingSystem => NvmlError::Denied,
             Raw::GpuLost | Raw::ResetRequired => NvmlError::GpuLost,
+            Raw::Unknown => NvmlError::Unknown,
             other => NvmlError::Other(one_line(&other.to_string())),
+        }
+    }
+
+    /// What an error of finding a GPU again means for all its readings.
+    pub(super) fn why(&self) -> Why {
+        match self {
+            NvmlError::Denied => Why::Denied(self.to_string()),
+            _ => Why::Lost(self.to_string()),
         }
     }
 }

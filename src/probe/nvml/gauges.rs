@@ -1,7 +1,7 @@
 //! Values of the moment: memory, utilisation, power, clock, link. 2–10 µs a call; each fails alone.
 
 use super::error::why;
-use crate::event::{Metric, Reading, Sample};
+use crate::event::{Metric, Reading, Sample, Why};
 use crate::units::Nanos;
 use nvml_wrapper::Device;
 use nvml_wrapper::enum_wrappers::device::Clock;
@@ -41,6 +41,17 @@ pub fn read(device: &Device<'_>) -> Sample {
         (Metric::PcieWidth, reading("PCIe width", of_link(device.current_pcie_link_width()), 1.0)),
     ];
     Sample { source: NAME.to_owned(), window: None, readings }
+}
+
+/// All of them, absent for one reason.
+pub fn absent(why: &Why) -> Sample {
+    let readings = METRICS.iter().map(|metric| (*metric, Reading::Absent(why.clone()))).collect();
+    Sample { source: NAME.to_owned(), window: None, readings }
+}
+
+/// Whether the GPU itself is gone: nothing can be read any more.
+pub fn lost(sample: &Sample) -> bool {
+    sample.readings.iter().all(|(_, reading)| matches!(reading, Reading::Absent(Why::Lost(_))))
 }
 
 /// A link of generation or width 0, as virtual GPUs report it, is no link.

@@ -12,6 +12,7 @@ mod open;
 mod pcie;
 mod relay;
 mod watchdog;
+mod workers;
 
 pub use card::card;
 pub use error::NvmlError;
@@ -24,13 +25,13 @@ use crate::probe::Emit;
 use crate::units::Nanos;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use open::{Opened, open};
-use pcie::PcieReader;
 use relay::{Link, Relay};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use workers::Asked;
 
 /// How long the start may take, the choice of a PCIe source included.
 const START: Duration = Duration::from_secs(5);
@@ -48,6 +49,8 @@ struct Facts {
     driver: Option<String>,
     link_max: Option<(u32, u32)>,
     pcie: Result<PcieSource, Why>,
+    /// Whether the GPU is divided, so that what is read is not what one program has.
+    mig: bool,
 }
 
 /// Starts sampling the GPU of that UUID.
@@ -78,15 +81,15 @@ pub fn start_with(
         match begun {
             Ok((opened, facts)) => {
                 let _ = ready.send(Ok(facts));
-                read_gauges(&opened, &uuid, clock, &link, &stopped);
+                workers::gauges(&Asked { opened, uuid, clock, link, stopped });
             }
             Err(error) => drop(ready.send(Err(error))),
         }
     })?;
     let facts = started.recv_timeout(START).map_err(|_| NvmlError::Stalled)??;
     let relay = spawn("umtop-nvml-relay", {
-        let pcie = facts.pcie.clone();
-        move || relay.run(&pcie)
+        let (pcie, mig) = (facts.pcie.clone(), facts.mig);
+        move || relay.run(&pcie, mig)
     })?;
     Ok(NvmlProbe { facts, stop: Some(stop), relay: Some(relay) })
 }
@@ -160,31 +163,23 @@ fn begin(
         }
         None => pcie::choose(&device, &mut wait),
     };
-    let link_max =
-        gauges::of_link(device.max_pcie_link_gen()).ok().zip(gauges::of_link(device.max_pcie_link_width()).ok());
-    if let Ok(source) = pcie {
-        let (opened, uuid, link, stopped) = (Arc::clone(opened), uuid.to_owned(), link.clone(), stopped.clone());
-        spawn("umtop-nvml-pcie", move || {
-            let Ok(device) = opened.device(&uuid) else { return };
-            let mut reader = PcieReader::new(device, source, clock);
-            while pause(&stopped, source.period()) {
-                let read = reader.poll();
-                link.pcie(clock.now(), read);
-            }
-        })?;
+    let mig = device.mig_mode().is_ok_and(|mode| mode.current != 0);
+    let pcie = match pcie {
+        Err(_) if mig => Err(Why::NotSupported("MIG is on, and PCIe is known of whole GPUs only".to_owned())),
+        pcie => pcie,
+    };
+    let link_max = card::link_max(&device);
+    if let Ok(best) = pcie {
+        let asked = Asked {
+            opened: Arc::clone(opened),
+            uuid: uuid.to_owned(),
+            clock,
+            link: link.clone(),
+            stopped: stopped.clone(),
+        };
+        spawn("umtop-nvml-pcie", move || workers::pcie(&asked, best, source.is_some()))?;
     }
-    Ok(Facts { driver: opened.driver_version(), link_max, pcie })
-}
-
-fn read_gauges(opened: &Opened, uuid: &str, clock: Clock, link: &Link, stopped: &Receiver<()>) {
-    let Ok(device) = opened.device(uuid) else { return };
-    loop {
-        let sample = gauges::read(&device);
-        link.gauges(clock.now(), sample);
-        if !pause(stopped, gauges::PERIOD) {
-            return;
-        }
-    }
+    Ok(Facts { driver: opened.driver_version(), link_max, pcie, mig })
 }
 
 /// Waits; `false` if the probe is to stop.

@@ -5,6 +5,7 @@ use super::pcie::{self, PcieSource};
 use crate::event::Why;
 use crate::units::Nanos;
 use crossbeam_channel::bounded;
+use nvml_wrapper::error::NvmlError as Raw;
 use nvml_wrapper::{Device, Nvml};
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -17,25 +18,38 @@ pub(super) struct Opened(Nvml);
 
 /// Loads and initialises the library. May hang if the driver does: call it on a thread that may.
 pub(super) fn open(library: &OsStr) -> Result<Opened, NvmlError> {
-    Nvml::builder().lib_path(library).init().map(Opened).map_err(|raw| NvmlError::of_init(&raw))
+    let nvml = Nvml::builder().lib_path(library).init().map_err(|raw| NvmlError::of_init(&raw))?;
+    if nvml.lib().nvmlShutdown.is_err() {
+        // The wrapper calls it when it is dropped, and panics if it is not there.
+        std::mem::forget(nvml);
+        return Err(NvmlError::NotTheDrivers("nvmlShutdown is missing".to_owned()));
+    }
+    Ok(Opened(nvml))
 }
 
 impl Opened {
     /// The GPU of that UUID.
     pub(super) fn device(&self, uuid: &str) -> Result<Device<'_>, NvmlError> {
         self.0.device_by_uuid(uuid).map_err(|raw| match raw {
-            nvml_wrapper::error::NvmlError::NotFound | nvml_wrapper::error::NvmlError::InvalidArg => {
-                NvmlError::NoSuchGpu(uuid.to_owned())
-            }
+            Raw::NotFound | Raw::InvalidArg => self.unknown(uuid),
             other => NvmlError::of_init(&other),
         })
+    }
+
+    /// CUDA writes the UUID of a MIG slice as if it were a GPU's.
+    fn unknown(&self, uuid: &str) -> NvmlError {
+        let slice = format!("MIG-{}", uuid.trim_start_matches("GPU-").trim_start_matches("MIG-"));
+        match self.0.device_by_uuid(slice.as_str()) {
+            Ok(_) => NvmlError::MigSlice(slice),
+            Err(_) => NvmlError::NoSuchGpu(uuid.to_owned()),
+        }
     }
 
     /// The GPU of a machine that has one.
     pub(super) fn only(&self) -> Result<Device<'_>, NvmlError> {
         match self.0.device_count().map_err(|raw| NvmlError::of_init(&raw))? {
             1 => self.0.device_by_index(0).map_err(|raw| NvmlError::of_init(&raw)),
-            n => Err(NvmlError::NoSuchGpu(format!("(none is named, there are {n})"))),
+            n => Err(NvmlError::NotOne(n)),
         }
     }
 
@@ -60,7 +74,7 @@ pub struct NvmlSurvey {
     pub pcie: Vec<(PcieSource, Result<(), Why>)>,
 }
 
-/// Opens NVML and tries every PCIe source on the GPU of that UUID (about 150 ms). Answers within `deadline`.
+/// Opens NVML and tries every PCIe source on the GPU of that UUID (about 700 ms). Answers within `deadline`.
 pub fn survey(uuid: Option<&str>, deadline: Duration) -> Result<NvmlSurvey, NvmlError> {
     let (answer, answered) = bounded(1);
     let uuid = uuid.map(str::to_owned);
@@ -81,8 +95,12 @@ fn look(uuid: Option<&str>) -> Result<NvmlSurvey, NvmlError> {
             let _ = silence.recv_timeout(Duration::from_nanos(time.0));
         };
         for source in PcieSource::ALL {
-            let works = pcie::works(&device, source, &mut wait);
-            survey.pcie.push((source, works.map_err(|raw| why(source.name(), &raw))));
+            let works = pcie::works(&device, source, &mut wait).map_err(|raw| why(source.name(), &raw));
+            let works = match source {
+                PcieSource::Gpm => works.and_then(|()| pcie::speaks(&device, &mut wait)),
+                _ => works,
+            };
+            survey.pcie.push((source, works));
         }
     }
     Ok(survey)

@@ -94,7 +94,8 @@ pub fn choose(device: &Device<'_>, wait: &mut dyn FnMut(Nanos)) -> Result<PcieSo
 pub fn works(device: &Device<'_>, source: PcieSource, wait: &mut dyn FnMut(Nanos)) -> Result<(), Raw> {
     match source {
         PcieSource::Gpm => {
-            if !device.gpm_support()? {
+            // The wrapper frees samples by a call that panics where the library lacks it.
+            if device.nvml().lib().nvmlGpmSampleFree.is_err() || !device.gpm_support()? {
                 return Err(Raw::NotSupported);
             }
             let first = device.gpm_sample()?;
@@ -104,6 +105,32 @@ pub fn works(device: &Device<'_>, source: PcieSource, wait: &mut dyn FnMut(Nanos
         PcieSource::Counters => counts(device).map(drop),
         PcieSource::Window => device.pcie_throughput(PcieUtilCounter::Receive).map(drop),
     }
+}
+
+/// Whether GPM gives numbers, and does not only answer. Takes 500 ms.
+pub fn speaks(device: &Device<'_>, wait: &mut dyn FnMut(Nanos)) -> Result<(), Why> {
+    let mut ask = || {
+        let first = device.gpm_sample()?;
+        wait(gpm::SETTLED);
+        gpm::between(&first, &device.gpm_sample()?)
+    };
+    let (htod, dtoh) = ask().map_err(|raw| why(PcieSource::Gpm.name(), &raw))?;
+    match gpm::judge(htod, dtoh, gpm::SETTLED) {
+        Verdict::Rates(Some(_), Some(_)) => Ok(()),
+        _ => Err(Why::Suspect("GPM answers and gives no number".to_owned())),
+    }
+}
+
+/// What to read by instead of a source that gives no numbers: a later one that works, or the same one if it has `failed`
+/// and works again.
+pub fn instead(
+    device: &Device<'_>,
+    source: PcieSource,
+    failed: bool,
+    wait: &mut dyn FnMut(Nanos),
+) -> Option<PcieSource> {
+    let from = PcieSource::ALL.into_iter().skip_while(|other| *other != source).skip(usize::from(!failed));
+    from.into_iter().find(|other| works(device, *other, wait).is_ok())
 }
 
 /// Reads one source again and again.
@@ -121,6 +148,11 @@ impl<'n> PcieReader<'n> {
         // 30 ms: a 32-bit counter wraps in 35 ms on PCIe 6.0 x16 (121 GB/s), the fastest link of today.
         let window = RateWindow::new(Nanos::millis(100), Nanos::millis(30));
         Self { device, source, clock, pair: None, window }
+    }
+
+    /// The GPU that it reads.
+    pub fn device(&self) -> &Device<'n> {
+        &self.device
     }
 
     /// Asks once. `None` while there is nothing new.

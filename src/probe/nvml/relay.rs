@@ -1,6 +1,6 @@
 //! Passes the workers' samples on and tells when one is silent.
 
-use super::watchdog::{STALL, Watchdog};
+use super::watchdog::{Silence, Watchdog};
 use super::{PCIE_METRICS, PcieSource, gauges};
 use crate::clock::Clock;
 use crate::event::{Body, Event, Level, Metric, Notice, Reading, Sample, Why};
@@ -12,7 +12,14 @@ use std::time::Duration;
 const GAUGES: usize = 0;
 const PCIE: usize = 1;
 
-type Said = (usize, Stamp, Option<Sample>);
+/// Which worker, when, and what: a sample, a line for the user, or only a sign of life.
+type Said = (usize, Stamp, Heard);
+
+enum Heard {
+    Sample(Sample),
+    Line(String),
+    Nothing,
+}
 
 /// A worker's way to the relay.
 #[derive(Clone)]
@@ -21,13 +28,18 @@ pub(super) struct Link(Sender<Said>);
 impl Link {
     /// The gauges were read.
     pub(super) fn gauges(&self, now: Stamp, sample: Sample) {
-        let _ = self.0.send((GAUGES, now, Some(sample)));
+        let _ = self.0.send((GAUGES, now, Heard::Sample(sample)));
     }
 
     /// The PCIe source answered, with or without something new.
     pub(super) fn pcie(&self, now: Stamp, read: Option<(Stamp, Sample)>) {
-        let (at, sample) = read.map_or((now, None), |(at, sample)| (at, Some(sample)));
-        let _ = self.0.send((PCIE, at, sample));
+        let (at, heard) = read.map_or((now, Heard::Nothing), |(at, sample)| (at, Heard::Sample(sample)));
+        let _ = self.0.send((PCIE, at, heard));
+    }
+
+    /// The PCIe worker has something to tell the user.
+    pub(super) fn says(&self, now: Stamp, line: String) {
+        let _ = self.0.send((PCIE, now, Heard::Line(line)));
     }
 }
 
@@ -47,21 +59,33 @@ impl Relay {
     }
 
     /// Runs until the probe is dropped.
-    pub(super) fn run(mut self, pcie: &Result<PcieSource, Why>) {
+    pub(super) fn run(mut self, pcie: &Result<PcieSource, Why>, mig: bool) {
         let mut dog = Watchdog::<2>::new(self.clock.now());
+        let mut source = pcie.as_ref().map_or("nvml pcie", |source| source.name()).to_owned();
         if let Err(why) = pcie {
-            self.absent("nvml pcie", &PCIE_METRICS, why);
+            self.absent(&source, &PCIE_METRICS, why);
+        }
+        if mig {
+            let text = "MIG is on: memory, power and clock are those of the whole GPU, not of one slice";
+            self.notice(Level::Warning, text.to_owned());
         }
         loop {
             select! {
                 recv(self.stopped) -> _ => return,
                 recv(self.said) -> said => match said {
-                    Ok((worker, at, sample)) => {
+                    Ok((worker, at, heard)) => {
                         if dog.heard(worker, self.clock.now()) {
                             self.notice(Level::Info, "NVML answers again".to_owned());
                         }
-                        if let Some(sample) = sample {
-                            (self.emit)(Event { at, body: Body::Sample(sample) });
+                        match heard {
+                            Heard::Sample(sample) => {
+                                if worker == PCIE {
+                                    source.clone_from(&sample.source);
+                                }
+                                (self.emit)(Event { at, body: Body::Sample(sample) });
+                            }
+                            Heard::Line(line) => self.notice(Level::Warning, line),
+                            Heard::Nothing => {}
                         }
                     }
                     Err(_) => return,
@@ -72,12 +96,15 @@ impl Relay {
             if pcie.is_err() {
                 dog.heard(PCIE, self.clock.now());
             }
-            for worker in dog.check(self.clock.now()) {
-                let text = format!("NVML stalled {}", STALL.seconds());
-                self.notice(Level::Warning, format!("{text} s: the driver does not answer; the readings are missing"));
-                let why = Why::Stalled(format!("{text} s"));
-                match (worker, pcie) {
-                    (PCIE, Ok(source)) => self.absent(source.name(), &PCIE_METRICS, &why),
+            for Silence { worker, seconds, new } in dog.check(self.clock.now()) {
+                if new {
+                    let text =
+                        format!("NVML stalled {seconds} s: the driver does not answer; the readings are missing");
+                    self.notice(Level::Warning, text);
+                }
+                let why = Why::Stalled(format!("NVML has not answered for {seconds} s"));
+                match worker {
+                    PCIE => self.absent(&source, &PCIE_METRICS, &why),
                     _ => self.absent(gauges::NAME, &gauges::METRICS, &why),
                 }
             }
@@ -107,7 +134,7 @@ mod tests {
         let (out, events) = unbounded();
         let clock = Clock::start();
         let (link, relay) = Relay::new(clock, Box::new(move |event| drop(out.send(event))), stopped);
-        let thread = std::thread::spawn(move || relay.run(&Err(Why::NotSupported("none".to_owned()))));
+        let thread = std::thread::spawn(move || relay.run(&Err(Why::NotSupported("none".to_owned())), false));
         let sample = Sample { source: "nvml".to_owned(), window: None, readings: vec![] };
         link.gauges(Stamp(7), sample.clone());
         link.pcie(Stamp(8), None);

@@ -33,6 +33,34 @@ fn lower_trace_levels_say_what_they_lack() {
 }
 
 #[test]
+fn a_reading_that_is_missing_now_is_told_beside_what_was_read_before() {
+    let all = events(TraceLevel::Full);
+    let until = |ms: u64| all.iter().filter(|event| event.at.0 <= ms * MS).cloned().collect::<Vec<_>>();
+    assert!(!text(&model_of(Mode::Live, &until(5_900)), 120, 36).contains("stalled: no answer"));
+    let shown = text(&model_of(Mode::Live, &until(7_900)), 120, 36);
+    assert!(shown.contains("stalled: no answer"), "{shown}");
+    assert!(!text(&model_of(Mode::Live, &until(9_000)), 120, 36).contains("stalled: no answer"));
+}
+
+#[test]
+fn a_link_that_reads_0_is_doubted_only_while_the_driver_moves_data() {
+    let shown = |rate: f64, htod: u64| {
+        let mut all = vec![header(Origin::Measured)];
+        for ms in (100..=6_000).step_by(100) {
+            all.push(link(ms, Reading::Value(rate), Reading::Value(0.0)));
+            all.push(tick(ms, TraceLevel::Counters, htod, 0));
+        }
+        text(&model_of(Mode::Live, &all), 120, 36)
+    };
+    let doubted = shown(0.0, 8 << 20);
+    assert!(doubted.contains("suspect: reads 0 while the driver moved"), "{doubted}");
+    for (rate, htod) in [(0.0, 0), (0.0, 1 << 20), (1e9, 8 << 20)] {
+        let shown = shown(rate, htod);
+        assert!(!shown.contains("suspect"), "{shown}");
+    }
+}
+
+#[test]
 fn no_size_panics_in_any_mode_or_overlay() {
     let all = events(TraceLevel::Full);
     for mode in [Mode::Live, Mode::Watch, Mode::Replay] {

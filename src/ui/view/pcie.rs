@@ -1,14 +1,19 @@
 //! Traffic of the link, by direction.
 
-use super::context::{Context, Plot};
+use super::context::{Context, FIGURE, Plot};
 use crate::event::Metric;
 use crate::session::{Sampled, link_ceiling};
 use crate::ui::theme::Role;
 use crate::ui::widget::chart::Together;
-use crate::units::{Stamp, gb_per_s};
+use crate::units::{Bytes, Nanos, Stamp, gb_per_s};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
+
+/// How long a link must read 0 to be doubted.
+const DOUBT: Nanos = Nanos::millis(4_000);
+/// What must have been moved meanwhile.
+const MOVED: Bytes = Bytes::mib(64);
 
 /// Draws the panel below its rule.
 pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
@@ -41,6 +46,25 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     }
     let plot = Plot { curves, together: Together::Overlaid, floor: 1e8, ceiling, label: &axis_rate };
     cx.plot(area, &plot, buf);
+    let missing = down.and_then(|sampled| sampled.absent.as_ref()).map(ToString::to_string);
+    if let Some(doubt) = missing.or_else(|| stuck(cx, [down?, up?])) {
+        cx.remark(area, &doubt, buf);
+    }
+}
+
+/// A link that reads 0 while the driver moves data over it is not believed.
+fn stuck(cx: &Context, directions: [&Sampled; 2]) -> Option<String> {
+    let now = cx.session.now;
+    let ago = |time: Nanos| Stamp(now.0.saturating_sub(time.0));
+    let silent = |sampled: &Sampled| {
+        let values = sampled.series.since(ago(DOUBT)).filter_map(|reading| reading.value);
+        values.reduce(f64::max) == Some(0.0)
+    };
+    // The newest second may not have reached the link's reading yet.
+    let moved = cx.session.uvm.points.since(ago(DOUBT)).filter(|point| point.at <= ago(FIGURE));
+    let moved = moved.filter_map(|point| point.counters.as_ref()).map(|c| c.bytes_htod + c.bytes_dtoh).sum::<u64>();
+    (directions.into_iter().all(silent) && moved >= MOVED.0)
+        .then(|| format!("suspect: reads 0 while the driver moved {}", Bytes(moved)))
 }
 
 /// A rate for an axis's end, which is a round number.

@@ -10,9 +10,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-/// Pages of 4 KiB in a block of 2 MiB.
-const PAGES_PER_BLOCK: u64 = 512;
-
 /// Bytes of a GiB: the axis ends at a round number of them.
 const GIB: f64 = (1u64 << 30) as f64;
 
@@ -40,6 +37,9 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
     let curves = vec![(Role::Gpu, cx.axis.padded(values))];
     let label = |value: f64| format!("{value} GiB");
     cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 1.0, ceiling: None, label: &label }, buf);
+    if let Some(why) = &used.absent {
+        cx.remark(area, &why.to_string(), buf);
+    }
 }
 
 /// The managed ranges: how much, and the share that the CPU's page tables map (which is not the same as where it lives).
@@ -49,10 +49,12 @@ fn managed(cx: &Context) -> Option<Line<'static>> {
     for range in ranges {
         bytes += range.bytes.0;
         if let Some(known) = cx.session.mapped.get(&range.address) {
-            mapped += known.pages.iter().map(|n| u64::from(*n)).sum::<u64>();
-            pages += known.pages.len() as u64 * PAGES_PER_BLOCK;
+            mapped += known.mapped;
+            pages += known.pages;
         }
     }
-    let share = (pages > 0).then(|| format!(", CPU maps {:.0} %", 100.0 * mapped as f64 / pages as f64));
+    // Of a part it must not be read as of all.
+    let of = if cx.session.mapped_capped { format!(" of {} ranges", cx.session.mapped.len()) } else { String::new() };
+    let share = (pages > 0).then(|| format!(", CPU maps {:.0} %{of}", 100.0 * mapped as f64 / pages as f64));
     (bytes > 0).then(|| cx.figure(Role::Dim, "managed", &format!("{}{}", Bytes(bytes), share.unwrap_or_default())))
 }

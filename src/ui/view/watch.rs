@@ -249,12 +249,10 @@ fn ranges(cx: &Context, area: Rect, buf: &mut Buffer) {
     }
     all.sort_by_key(|range| (std::cmp::Reverse(range.bytes), range.address));
     for (i, range) in all.into_iter().take(usize::from(area.height)).enumerate() {
+        let unknown = if cx.session.mapped_capped { "n/a: too many ranges" } else { "n/a" };
         let share = cx.session.mapped.get(&range.address).map_or_else(
-            || "n/a".to_owned(),
-            |mapped| {
-                let pages: u64 = mapped.pages.iter().map(|n| u64::from(*n)).sum();
-                format!("{:.0} %", 100.0 * (pages * PAGE) as f64 / range.bytes.0.max(1) as f64)
-            },
+            || unknown.to_owned(),
+            |known| format!("{:.0} %", 100.0 * (known.mapped * PAGE) as f64 / range.bytes.0.max(1) as f64),
         );
         let line = Line::from(vec![
             cx.span(Role::Value, format!("{:>9}", range.bytes.to_string())),

@@ -97,7 +97,8 @@ fn machine(cx: &Context, header: &Header, width: u16) -> Vec<Line<'static>> {
         lines.extend(entry(cx, "SIMULATED", Role::Warning, &format!("{profile}: {reason}"), width));
     }
     if let Some(gpu) = &header.gpu {
-        let card = format!("{}, {}, compute {}", gpu.name, gpu.vram, gpu.compute);
+        let memory = if gpu.vram.0 > 0 { gpu.vram.to_string() } else { "memory n/a".to_owned() };
+        let card = format!("{}, {memory}, compute {}", gpu.name, gpu.compute);
         lines.extend(entry(cx, "GPU", Role::Text, &card, width));
         lines.extend(entry(cx, "driver", Role::Text, &format!("{}, CUDA {}", gpu.driver, gpu.cuda), width));
         lines.extend(entry(cx, "PCI address", Role::Text, &gpu.pci, width));
