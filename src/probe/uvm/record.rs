@@ -139,6 +139,11 @@ pub enum Record {
     },
 }
 
+/// Longest copy that is believed: the driver's stay within a block of 2 MiB.
+const MAX_BYTES: u64 = 1 << 30;
+/// No address of either side lies beyond (57 bits, 5-level page tables).
+const ADDRESS_END: u64 = 1 << 57;
+
 impl Record {
     /// The driver's number of its type, by which losses are counted.
     pub fn event_type(&self) -> u8 {
@@ -155,5 +160,23 @@ impl Record {
             Record::ThrottleEnd { .. } => event::THROTTLE_END,
             Record::RemoteMap { .. } => event::REMOTE_MAP,
         }
+    }
+
+    /// Whether the numbers can be: what an entry of another layout holds is mostly none of these.
+    pub fn plausible(&self) -> bool {
+        let (address, bytes) = match *self {
+            Record::CpuFault { address, .. }
+            | Record::GpuFault { address, .. }
+            | Record::Fatal { address, .. }
+            | Record::ThrottleStart { address, .. }
+            | Record::ThrottleEnd { address, .. } => (address, 0),
+            Record::Migration { address, bytes, .. }
+            | Record::ReadDuplicate { address, bytes, .. }
+            | Record::ReadInvalidate { address, bytes, .. }
+            | Record::Thrashing { address, bytes, .. }
+            | Record::RemoteMap { address, bytes, .. } => (address, bytes),
+            Record::Replay { .. } => return true,
+        };
+        address < ADDRESS_END && bytes <= MAX_BYTES
     }
 }
