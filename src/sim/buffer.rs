@@ -2,7 +2,6 @@
 
 use super::front::{Arrivals, Entry};
 use super::params::Params;
-use std::collections::{HashMap, HashSet};
 
 /// The buffer between a GPU and the driver.
 #[derive(Debug)]
@@ -106,30 +105,35 @@ impl FaultBuffer {
 #[derive(Default)]
 struct Faults {
     list: Vec<Entry>,
-    /// The last fault of each µTLB.
-    last: HashMap<u16, usize>,
+    /// The last fault of each µTLB that has one.
+    last: Vec<Option<usize>>,
 }
 
 impl Faults {
     /// Entries belong to the last fault of their µTLB if it is on the same page, else to the last of all if that is.
     fn coalesce(&mut self, entry: Entry) {
+        let Some(tlb) = entry.tlb.map(usize::from) else { return self.list.push(entry) };
+        if tlb >= self.last.len() {
+            self.last.resize(tlb + 1, None);
+        }
         let same = |at: &usize| self.list.get(*at).is_some_and(|fault| fault.page == entry.page);
-        let of_tlb = entry.tlb.and_then(|tlb| self.last.get(&tlb).copied()).filter(same);
-        let of_all = entry.tlb.and(self.list.len().checked_sub(1)).filter(same);
-        let at = of_tlb.or(of_all).unwrap_or(self.list.len());
+        let of_all = self.list.len().checked_sub(1);
+        let at = self.last[tlb].filter(same).or(of_all.filter(same)).unwrap_or(self.list.len());
         match self.list.get_mut(at) {
             Some(fault) => fault.raw += entry.raw,
             None => self.list.push(entry),
         }
-        entry.tlb.map(|tlb| self.last.insert(tlb, at));
+        self.last[tlb] = Some(at);
     }
 }
 
-/// Raw entries that tell nothing new: repeats within a fault, and faults on a page that the batch has already.
+/// Raw entries that tell nothing new: all but the first one for each page.
 fn duplicates(faults: &[Entry]) -> u64 {
-    let mut pages = HashSet::with_capacity(faults.len());
-    let again = |entry: &Entry| if pages.insert(entry.page) { entry.raw.saturating_sub(1) } else { entry.raw };
-    faults.iter().map(again).map(u64::from).sum()
+    let raw: u64 = faults.iter().map(|entry| u64::from(entry.raw)).sum();
+    let mut pages: Vec<u32> = faults.iter().map(|entry| entry.page).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    raw.saturating_sub(pages.len() as u64)
 }
 
 #[cfg(test)]
