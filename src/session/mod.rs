@@ -19,7 +19,7 @@ pub use facts::{CounterMeans, EventMeans, Facts, Migration};
 pub use insight::{Insight, Rule, insights};
 pub use link::{LinkCeiling, link_ceiling};
 pub use residency::{Block, BlockAt, Evidence, Place, RangeMap, Residency, Totals};
-pub use runs::{MAX_PASSES, MAX_RUNS, Marker, Run, Runs, difference, differences, phase_ns};
+pub use runs::{Accounted, MAX_PASSES, MAX_RUNS, Marker, Run, Runs, difference, differences, phase_ns};
 pub use series::{Point, Reading, Series};
 pub use story::story;
 pub use tally::{Distribution, Tally};

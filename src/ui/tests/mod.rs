@@ -113,7 +113,7 @@ fn started(ms: u64, run: u32, settings: Settings) -> Event {
     let timed = vec![Phase::MoveToGpu, Phase::Kernel];
     at(
         ms,
-        Body::Run(RunEvent::Started(RunStart { run: RunId(run), settings, trace, timed, label: None, expected: None })),
+        Body::Run(RunEvent::Started(RunStart { run: RunId(run), settings, trace, timed, label: None, expected: None, gpus: 1 })),
     )
 }
 
