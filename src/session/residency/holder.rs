@@ -36,22 +36,29 @@ impl Ways {
         let mut ways = events.migrated.iter().filter(|m| m.bytes > 0).map(|m| (m.src, m.dst)).peekable();
         let only = ways.peek().copied();
         let mut all = Self { to: None, only, from_gpus: true };
-        let mut several = false;
+        let (mut several, mut any) = (false, false);
         for way in ways {
             all.only = all.only.filter(|only| *only == way);
             if let Proc::Gpu(to) = way.1 {
+                any = true;
                 several |= all.to.is_some_and(|known| known != to);
                 all.to = Some(to);
                 all.from_gpus &= way.0 != Proc::Cpu;
             }
         }
         all.to = all.to.filter(|_| !several);
+        all.from_gpus &= any;
         all
     }
 
-    /// The only way of a window, if it led from one GPU to another.
-    pub fn between(&self) -> Option<Way> {
-        self.only.filter(|(from, to)| *from != Proc::Cpu && *to != Proc::Cpu)
+    /// The only way that anything went.
+    pub fn only(&self) -> Option<Way> {
+        self.only
+    }
+
+    /// The only GPU that pages went to.
+    pub fn to_gpu(&self) -> Option<u16> {
+        self.to
     }
 
     /// Whether all pages that went to a GPU left another one.
@@ -83,8 +90,13 @@ impl Held {
             *self = Self::default();
         } else if to_gpu > 0 {
             match ways.to {
-                Some(gpu) => self.came_to(gpu, if to_cpu > 0 { 0 } else { to_gpu }, duplicated, on_gpu),
-                None => self.lost(),
+                // Of pages that came and pages that left, nothing tells which came first.
+                Some(gpu) if to_cpu > 0 => {
+                    let sure = self.holder.is_none_or(|known| known == Holder::One(gpu));
+                    self.left(sure.then_some(gpu));
+                }
+                Some(gpu) => self.came_to(gpu, to_gpu, duplicated, on_gpu),
+                None => self.left(None),
             }
         }
     }
@@ -104,17 +116,71 @@ impl Held {
     }
 
     /// Pages left for the CPU, and no migration told it.
-    pub(super) fn unmapped(&mut self) {
+    pub(super) fn counted_anew(&mut self) {
         self.came = None;
     }
 
-    /// Pages may have gone from GPU to GPU, and nothing told it.
-    pub(super) fn lost(&mut self) {
-        *self = Self { holder: Some(Holder::Untold), came: None };
+    /// One of several copies remains.
+    pub(super) fn dropped_copies(&mut self) {
+        if self.holder == Some(Holder::Several) {
+            self.left(None);
+        }
     }
 
-    /// A pass of one GPU left everything on it, or one of several GPUs on one of them.
+    /// What is on a GPU is on this one, or on one that nothing tells.
     pub(super) fn left(&mut self, only: Option<u16>) {
         *self = Self { holder: Some(only.map_or(Holder::Untold, Holder::One)), came: None };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Cause, Migrated};
+
+    fn ways(all: &[(Proc, Proc)]) -> Ways {
+        let migrated = |(src, dst): &(Proc, Proc)| Migrated { src: *src, dst: *dst, cause: Cause::Fault, bytes: 1, copies: 1 };
+        Ways::of(&UvmEvents { migrated: all.iter().map(migrated).collect(), ..UvmEvents::default() })
+    }
+
+    const CPU: Proc = Proc::Cpu;
+    const A: Proc = Proc::Gpu(0);
+    const B: Proc = Proc::Gpu(1);
+
+    #[test]
+    fn windows_with_one_destination_name_the_holder_and_others_do_not() {
+        let mut held = Held::default();
+        held.moved((512, 0), false, 512, &ways(&[(CPU, A)]));
+        assert_eq!(held.holder(), Some(Holder::One(0)));
+        held.moved((200, 0), false, 512, &ways(&[(A, B)]));
+        assert_eq!(held.holder(), Some(Holder::Several));
+        held.moved((312, 0), false, 512, &ways(&[(A, B)]));
+        assert_eq!(held.holder(), Some(Holder::One(1)), "all have come");
+        held.moved((700, 0), false, 512, &ways(&[(A, B), (B, A)]));
+        assert_eq!(held.holder(), Some(Holder::Untold));
+        held.moved((500, 0), false, 512, &ways(&[(B, A)]));
+        assert_eq!(held.holder(), Some(Holder::Untold), "twelve may be elsewhere");
+        held.moved((12, 0), false, 512, &ways(&[(B, A), (A, CPU)]));
+        assert_eq!(held.holder(), Some(Holder::One(0)));
+        held.moved((0, 512), false, 0, &ways(&[(A, CPU)]));
+        assert_eq!(held.holder(), None);
+    }
+
+    #[test]
+    fn a_copy_for_reading_leaves_the_first_where_it_is() {
+        let mut held = Held::default();
+        held.moved((512, 0), true, 512, &ways(&[(CPU, A)]));
+        held.moved((512, 0), true, 512, &ways(&[(A, B)]));
+        assert_eq!(held.holder(), Some(Holder::Several));
+        held.dropped_copies();
+        assert_eq!(held.holder(), Some(Holder::Untold));
+    }
+
+    #[test]
+    fn what_came_and_left_in_one_window_is_not_told() {
+        let mut held = Held::default();
+        held.moved((512, 0), false, 512, &ways(&[(CPU, A)]));
+        held.moved((300, 100), false, 412, &ways(&[(A, B), (B, CPU)]));
+        assert_eq!(held.holder(), Some(Holder::Untold));
     }
 }
