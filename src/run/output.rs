@@ -104,7 +104,19 @@ pub(super) fn write(args: &OutputArgs, bytes: &[u8]) -> Result<(), Failure> {
 
 /// Writes a file of umtop's own choice of name, whole or not at all.
 pub(super) fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    place(path, bytes, true)
+}
+
+/// The same where no file may be replaced: `AlreadyExists` if the name is taken.
+pub(super) fn whole_and_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(ErrorKind::AlreadyExists.into());
+    }
+    place(path, bytes, false)
+}
+
+fn place(path: &Path, bytes: &[u8], replaces: bool) -> io::Result<()> {
     let (part, mut file) = part(path)?;
-    let mut beside = Beside { part, target: path.to_owned(), replaces: true };
+    let mut beside = Beside { part, target: path.to_owned(), replaces };
     file.write_all(bytes).and_then(|()| beside.place())
 }
