@@ -162,7 +162,8 @@ fn by_cause(migrated: &[Migrated]) -> [u64; 6] {
 
 fn between_gpus(migrated: &[Migrated]) -> [u64; 2] {
     let way = |same: fn(&u16, &u16) -> bool| {
-        let between = migrated.iter().filter(|m| matches!((m.src, m.dst), (Proc::Gpu(a), Proc::Gpu(b)) if same(&a, &b)));
+        let between =
+            migrated.iter().filter(|m| matches!((m.src, m.dst), (Proc::Gpu(a), Proc::Gpu(b)) if same(&a, &b)));
         between.map(|m| m.bytes).sum()
     };
     [way(u16::lt), way(u16::gt)]

@@ -298,10 +298,7 @@ pub(crate) mod tests {
     #[test]
     fn the_bytes_of_a_managed_sweep_are_known_and_of_a_sample_are_not() {
         let sweep = planned(&settings("sequential", "256MiB"), &caps()).unwrap();
-        assert_eq!(
-            sweep.expected,
-            Some(Moved { htod: Bytes::mib(256), dtoh: Bytes::mib(256), between_gpus: None })
-        );
+        assert_eq!(sweep.expected, Some(Moved { htod: Bytes::mib(256), dtoh: Bytes::mib(256), between_gpus: None }));
         assert_eq!(planned(&settings("random", "256MiB"), &caps()).unwrap().expected, None);
         assert_eq!(planned(&settings("ping-pong", "4KiB"), &caps()).unwrap().expected, None);
         let advised = Settings { advice: Advice::ReadMostly, ..settings("sequential", "256MiB") };
@@ -310,9 +307,8 @@ pub(crate) mod tests {
 
     #[test]
     fn pages_travel_when_the_other_side_had_them() {
-        let moved = |htod: u64, dtoh: u64| {
-            Some(Moved { htod: Bytes::mib(htod), dtoh: Bytes::mib(dtoh), between_gpus: None })
-        };
+        let moved =
+            |htod: u64, dtoh: u64| Some(Moved { htod: Bytes::mib(htod), dtoh: Bytes::mib(dtoh), between_gpus: None });
         for (workload, bytes) in [
             ("first-touch-gpu", moved(0, 64)),
             ("first-touch-cpu", moved(64, 64)),

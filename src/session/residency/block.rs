@@ -332,9 +332,8 @@ impl Block {
     fn remember(&mut self, at: Stamp, a: &BlockActivity, way: Option<Way>) {
         // Faults go with either way, copies only with their own.
         let moved = |a: &BlockActivity| a.to_gpu_pages > 0 || a.to_cpu_pages > 0;
-        let goes = |last: &&mut Lately| {
-            at.since(last.at) < ENTRY && (last.way == way || !moved(a) || !moved(&last.sum))
-        };
+        let goes =
+            |last: &&mut Lately| at.since(last.at) < ENTRY && (last.way == way || !moved(a) || !moved(&last.sum));
         if let Some(last) = self.recent.back_mut().filter(goes) {
             if moved(a) {
                 last.way = way;

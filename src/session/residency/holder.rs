@@ -139,7 +139,8 @@ mod tests {
     use crate::event::{Cause, Migrated};
 
     fn ways(all: &[(Proc, Proc)]) -> Ways {
-        let migrated = |(src, dst): &(Proc, Proc)| Migrated { src: *src, dst: *dst, cause: Cause::Fault, bytes: 1, copies: 1 };
+        let migrated =
+            |(src, dst): &(Proc, Proc)| Migrated { src: *src, dst: *dst, cause: Cause::Fault, bytes: 1, copies: 1 };
         Ways::of(&UvmEvents { migrated: all.iter().map(migrated).collect(), ..UvmEvents::default() })
     }
 

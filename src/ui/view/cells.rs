@@ -5,9 +5,9 @@ use crate::event::{MemoryKind, Proc, TraceLevel};
 use crate::session::{Holder, Place, RangeMap, Session};
 use crate::ui::theme::Role;
 use crate::units::{Nanos, Stamp};
-use std::collections::BTreeMap;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use std::collections::BTreeMap;
 
 /// A copy or a fault is seen in its cell for this long: more than a frame, less than a sweep.
 const FLASH: Nanos = Nanos::millis(40);
@@ -191,10 +191,7 @@ pub fn legend(cx: &Context) -> Vec<Line<'static>> {
             let name = holder.map_or_else(|| name(place).to_owned(), held_by);
             let percent = 100.0 * n as f64 / all.max(1) as f64;
             let percent = if n > 0 && percent < 0.5 { "<1".to_owned() } else { format!("{percent:.0}") };
-            Line::from(vec![
-                cx.span(role, format!("{mark} {name} ")),
-                cx.span(Role::Value, format!("{percent} %")),
-            ])
+            Line::from(vec![cx.span(role, format!("{mark} {name} ")), cx.span(Role::Value, format!("{percent} %"))])
         })
         .collect()
 }

@@ -44,8 +44,7 @@ const PANELS: [(Panel, u16, u16); 7] = [
 ];
 
 /// What gives way first when there is no room; the time axis's labels go before all of them.
-const DROPPED: [Panel; 6] =
-    [Panel::Residency, Panel::Vram, Panel::Peer, Panel::Faults, Panel::Passes, Panel::Migrated];
+const DROPPED: [Panel; 6] = [Panel::Residency, Panel::Vram, Panel::Peer, Panel::Faults, Panel::Passes, Panel::Migrated];
 
 /// The screen, divided.
 #[derive(Clone, Debug, PartialEq)]

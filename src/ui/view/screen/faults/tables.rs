@@ -28,8 +28,11 @@ pub fn causes(cx: &Context, area: Rect, buf: &mut Buffer) {
     if run.at_full == 0 {
         let c = &run.counters;
         let more = if cx.session.on_several_gpus() { "from GPU to GPU and " } else { "" };
-        let text =
-            format!("HtoD {}, DtoH {}; {more}by cause: n/a, needs trace full (t)", Bytes(c.bytes_htod), Bytes(c.bytes_dtoh));
+        let text = format!(
+            "HtoD {}, DtoH {}; {more}by cause: n/a, needs trace full (t)",
+            Bytes(c.bytes_htod),
+            Bytes(c.bytes_dtoh)
+        );
         let text = if cx.level() == TraceLevel::Off { cx.untraced().to_owned() } else { text };
         cx.words(inner, Role::Dim, &text, buf);
         return;
@@ -66,7 +69,12 @@ pub fn causes(cx: &Context, area: Rect, buf: &mut Buffer) {
     }
     for ((from, to), sums) in pairs.into_iter().filter(|_| !beside) {
         let text = row(vec![amounts(sums)]);
-        line(inner, y, vec![cx.span(Role::Peer, format!("{:<NAME$}", between(cx, from, to))), cx.span(Role::Text, text)], buf);
+        line(
+            inner,
+            y,
+            vec![cx.span(Role::Peer, format!("{:<NAME$}", between(cx, from, to))), cx.span(Role::Text, text)],
+            buf,
+        );
         y += 1;
     }
 }

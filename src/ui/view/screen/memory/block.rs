@@ -168,11 +168,8 @@ fn went(cx: &Context, (from, to): Way, a: &BlockActivity) -> Span<'static> {
         _ => Role::Peer,
     };
     // The driver's own prefetch comes with a fault.
-    let why = [
-        (a.by_fault.saturating_add(a.by_prefetch), " by fault"),
-        (a.by_user, ", yours"),
-        (a.by_eviction, ", evicted"),
-    ];
+    let why =
+        [(a.by_fault.saturating_add(a.by_prefetch), " by fault"), (a.by_user, ", yours"), (a.by_eviction, ", evicted")];
     let why = why.iter().max_by_key(|(pages, _)| *pages).filter(|(pages, _)| *pages > 0).map_or("", |(_, why)| why);
     let bytes = Bytes(u64::from(a.to_gpu_pages.saturating_add(a.to_cpu_pages)) * PAGE);
     cx.span(role, format!("{from} {} {to} {bytes}{why} ", cx.theme.pick("→", ">")))
