@@ -179,6 +179,7 @@ impl Residency {
         }
         let Some(events) = &tick.events else { return };
         self.meet(events);
+        let ways = holder::Ways::of(events);
         let hints = block::Hints {
             // Recordings of before blocks told their own: the window's sums say it where only one block can be meant.
             remote: events.remote_maps.iter().any(|(_, n)| *n > 0)
@@ -187,8 +188,8 @@ impl Residency {
             unplaced_copies: (events.read_duplicates > 0 || events.read_invalidates > 0)
                 && events.blocks.iter().all(|b| b.duplicated == 0 && b.invalidated == 0),
             itemised,
-            ways: holder::Ways::of(events),
-            several: self.gpus.len() > 1,
+            ways,
+            way: ways.only().filter(|_| self.gpus.len() > 1),
         };
         for activity in &events.blocks {
             let Some((map, index)) = self.find(activity.block) else { continue };

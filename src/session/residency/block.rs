@@ -95,8 +95,8 @@ pub struct Hints {
     pub itemised: bool,
     /// From where to where pages went in the window.
     pub ways: Ways,
-    /// Whether pages have been on more GPUs than one.
-    pub several: bool,
+    /// The only way of the window, where pages have been on more GPUs than one.
+    pub way: Option<Way>,
 }
 
 /// What happened in up to 100 ms.
@@ -252,7 +252,7 @@ impl Block {
     pub(super) fn happened(&mut self, at: Stamp, a: &BlockActivity, hints: Hints) {
         self.totals.add(a);
         let moved = a.to_gpu_pages > 0 || a.to_cpu_pages > 0;
-        self.remember(at, a, hints.ways.only().filter(|_| hints.several && moved));
+        self.remember(at, a, hints.way.filter(|_| moved));
         let faults = a.gpu_faults + a.cpu_faults;
         if faults > 0 {
             self.heat = (self.heat(at) + f64::from(faults), at);
@@ -269,7 +269,7 @@ impl Block {
         let (to_gpu, to_cpu) = (narrow(a.to_gpu_pages), narrow(a.to_cpu_pages));
         if to_gpu + to_cpu > 0 {
             self.remote = false;
-            let to = if to_cpu > to_gpu { Proc::Cpu } else { Proc::Gpu(hints.ways.to_gpu().unwrap_or(0)) };
+            let to = if to_cpu > to_gpu { Proc::Cpu } else { Proc::Gpu(hints.ways.gpu().unwrap_or(0)) };
             self.copied = Some((at, to));
         }
         if hints.unplaced_copies {

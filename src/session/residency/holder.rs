@@ -57,7 +57,7 @@ impl Ways {
     }
 
     /// The only GPU that pages went to.
-    pub fn to_gpu(&self) -> Option<u16> {
+    pub fn gpu(&self) -> Option<u16> {
         self.to
     }
 
