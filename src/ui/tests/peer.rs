@@ -97,7 +97,8 @@ fn what_goes_between_gpus_is_not_claimed_below_level_full() {
         let says = if level == TraceLevel::Full { "GPU 1→0" } else { "from GPU to GPU and by" };
         assert!(faults.contains(says), "{faults}");
     }
-    let narrow = shown(&mut recorded(), Screen::Faults, (80, 24));
+    let mut whole = model_of(Mode::Replay, &simulated(TraceLevel::Full));
+    let narrow = shown(&mut whole, Screen::Faults, (80, 24));
     assert!(narrow.contains("GPU 0→1") && narrow.contains("GPU 1→0"), "a row each: {narrow}");
 }
 
