@@ -93,8 +93,11 @@ fn bench_json_accounts_for_every_byte_of_a_managed_sweep() {
 
 #[test]
 fn bench_json_accounts_for_what_two_gpus_hand_each_other_at_level_full_only() {
-    let two =
-        |level: &str| bench(&["peer", "--device", "sim:h200-x2", "--size", "16MiB", "--trace", level, "--runs", "2"]);
+    let two = |level: &str| -> Value {
+        let args = ["bench", "peer", "--device", "sim:h200-x2", "--size", "16MiB", "--trace", level, "--runs", "2"];
+        let output = umtop(&args).args(["--format", "json"]).assert().success().get_output().stdout.clone();
+        serde_json::from_slice(&output).unwrap()
+    };
     let full = two("full");
     let result = &full["results"][0];
     let each: u64 = 16 << 20;
