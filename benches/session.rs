@@ -68,7 +68,8 @@ fn events(i: u64, out: &mut Vec<Event>) {
     let mut push = |body| out.push(Event { at, body });
     if i.is_multiple_of(PASS * RUN) {
         let (settings, timed) = (settings(), vec![Phase::Kernel]);
-        let start = RunStart { run: id, settings, label: None, trace: TraceLevel::Full, timed, expected: None };
+        let start =
+            RunStart { run: id, settings, label: None, trace: TraceLevel::Full, timed, expected: None, gpus: 1 };
         push(Body::Run(RunEvent::Started(start)));
     }
     let counters = Counters { bytes_htod: 1 << 20, bytes_dtoh: 1 << 20, cpu_faults: 3, gpu_faults: 256 };

@@ -92,6 +92,27 @@ fn bench_json_accounts_for_every_byte_of_a_managed_sweep() {
 }
 
 #[test]
+fn bench_json_accounts_for_what_two_gpus_hand_each_other_at_level_full_only() {
+    let two = |level: &str| -> Value {
+        let args = ["bench", "peer", "--device", "sim:h200-x2", "--size", "16MiB", "--trace", level, "--runs", "2"];
+        let output = umtop(&args).args(["--format", "json"]).assert().success().get_output().stdout.clone();
+        serde_json::from_slice(&output).unwrap()
+    };
+    let full = two("full");
+    let result = &full["results"][0];
+    let each: u64 = 16 << 20;
+    let between = serde_json::json!({"gpu0_to_gpu1": 4 * each, "gpu1_to_gpu0": 3 * each});
+    assert_eq!(result["bytes_between_gpus"], between);
+    assert_eq!(result["expected_bytes"]["between_gpus"], between);
+    let all = serde_json::json!({"htod": 1.0, "dtoh": 1.0, "gpu0_to_gpu1": 1.0, "gpu1_to_gpu0": 1.0});
+    assert_eq!(result["accounted"], all);
+    let faults = two("faults");
+    let result = &faults["results"][0];
+    assert!(result["bytes_between_gpus"].is_null(), "{result}");
+    assert!(result["accounted"]["gpu0_to_gpu1"].is_null() && result["accounted"]["htod"] == 1.0, "{result}");
+}
+
+#[test]
 fn bench_without_tracing_has_nulls_not_zeros() {
     let report = bench(&["sequential", "--size", "16MiB", "--trace", "off", "--runs", "2"]);
     let result = &report["results"][0];

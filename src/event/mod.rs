@@ -23,7 +23,7 @@ pub use metric::{CATALOGUE, Metric, MetricInfo, MetricKind, Unit};
 pub use params::parameter_meaning;
 pub use prediction::{Figure, Prediction};
 pub use reading::{Reading, Why};
-pub use run::{Check, Moved, Outcome, Pass, Phase, PhaseTime, RunEvent, RunId, RunStart};
+pub use run::{BetweenGpus, Check, Moved, Outcome, Pass, Phase, PhaseTime, RunEvent, RunId, RunStart};
 pub use settings::{AccessPattern, Advice, MemoryKind, Piece, Settings, Shape, TraceLevel, UnknownName};
 pub use uvm::{
     AccessType, BlockActivity, Cause, Counters, CpuSite, EventTotals, Migrated, Proc, RemoteCause, UvmEvents, UvmTick,

@@ -13,6 +13,8 @@ pub enum Figure {
     BytesHtod,
     /// Bytes from the device to the host.
     BytesDtoh,
+    /// Bytes between the two GPUs, both ways together (trace level full).
+    BytesBetweenGpus,
     /// Counted GPU faults.
     GpuFaults,
     /// CPU faults.
@@ -21,12 +23,20 @@ pub enum Figure {
     Thrash,
 }
 
+impl Figure {
+    /// Whether it counts bytes, which are said in footprints.
+    pub fn is_bytes(self) -> bool {
+        matches!(self, Figure::BytesHtod | Figure::BytesDtoh | Figure::BytesBetweenGpus)
+    }
+}
+
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Figure::Time => "time",
             Figure::BytesHtod => "bytes HtoD",
             Figure::BytesDtoh => "bytes DtoH",
+            Figure::BytesBetweenGpus => "bytes between GPUs",
             Figure::GpuFaults => "GPU faults",
             Figure::CpuFaults => "CPU faults",
             Figure::Thrash => "thrash events",
@@ -68,10 +78,10 @@ impl fmt::Display for Prediction {
         if let Some(of) = &self.of {
             write!(f, " of {of}")?;
         }
-        match (&self.over, self.what) {
-            (Some(over), _) => write!(f, " ÷ {over}")?,
-            (None, Figure::BytesHtod | Figure::BytesDtoh) => f.write_str(" ÷ footprint")?,
-            (None, _) => {}
+        match &self.over {
+            Some(over) => write!(f, " ÷ {over}")?,
+            None if self.what.is_bytes() => f.write_str(" ÷ footprint")?,
+            None => {}
         }
         match (self.at_least, self.at_most) {
             (Some(least), Some(most)) => write!(f, ", from {least} to {most}"),

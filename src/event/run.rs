@@ -73,13 +73,32 @@ pub struct PhaseTime {
     pub turn_max: Nanos,
 }
 
-/// Bytes that the plan says must cross the link in a pass; `None` where the driver decides.
+/// Bytes that the plan says must move in a pass; `None` where the driver decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
-    /// Host to device.
+    /// Host to device, whichever GPU.
     pub htod: Bytes,
     /// Device to host.
     pub dtoh: Bytes,
+    /// Between the two GPUs; `None` where one GPU works alone, and in recordings of before this was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between_gpus: Option<BetweenGpus<Bytes>>,
+}
+
+/// Something for each way between the workload's own GPU and the second one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BetweenGpus<T> {
+    /// From GPU 0 to GPU 1.
+    pub gpu0_to_gpu1: T,
+    /// From GPU 1 to GPU 0.
+    pub gpu1_to_gpu0: T,
+}
+
+impl<T> BetweenGpus<T> {
+    /// Something else for each way.
+    pub fn map<U>(self, of: impl Fn(T) -> U) -> BetweenGpus<U> {
+        BetweenGpus { gpu0_to_gpu1: of(self.gpu0_to_gpu1), gpu1_to_gpu0: of(self.gpu1_to_gpu0) }
+    }
 }
 
 /// Outcome of checking the arithmetic on the host.
@@ -105,8 +124,19 @@ pub struct RunStart {
     pub trace: TraceLevel,
     /// Phases that count as the pass's time.
     pub timed: Vec<Phase>,
-    /// What must cross the link each pass, where that is known.
+    /// What must move in each pass, where that is known.
     pub expected: Option<Moved>,
+    /// GPUs that its steps run on. Recordings of before this was told have 1, and their migrations tell of others.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub gpus: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(n: &u32) -> bool {
+    *n == 1
 }
 
 /// One finished pass.

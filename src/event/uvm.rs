@@ -1,6 +1,6 @@
 //! What the UVM driver tells, folded into windows.
 
-use super::TraceLevel;
+use super::{BetweenGpus, TraceLevel};
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -257,6 +257,18 @@ pub struct UvmTotals {
     pub counters: Counters,
     /// The queue's events; `None` below level faults.
     pub events: Option<EventTotals>,
+}
+
+impl UvmTotals {
+    /// Bytes between the workload's two GPUs; `None` below level full: no counter has them.
+    pub fn between_gpus(&self) -> Option<BetweenGpus<u64>> {
+        let migrated = self.events.as_ref()?.migrated.as_ref()?;
+        let way = |from, to| {
+            let same = migrated.iter().filter(|m| (m.src, m.dst) == (Proc::Gpu(from), Proc::Gpu(to)));
+            same.map(|m| m.bytes).sum()
+        };
+        Some(BetweenGpus { gpu0_to_gpu1: way(0, 1), gpu1_to_gpu0: way(1, 0) })
+    }
 }
 
 /// Totals of the queue's events.

@@ -45,8 +45,10 @@ pub fn plausible(event: &Event) -> Result<(), &'static str> {
             short(&start.settings.workload, MAX_NAME)?;
             short(start.label.as_deref().unwrap_or_default(), MAX_NAME)?;
             within(start.settings.size.0, MAX_RANGE, "the footprint is larger than any memory")?;
+            let between = start.expected.and_then(|moved| moved.between_gpus).unwrap_or_default();
+            let between = between.gpu0_to_gpu1.0.max(between.gpu1_to_gpu0.0);
             let moved = start.expected.map_or(0, |moved| moved.htod.0.max(moved.dtoh.0));
-            within(moved, MAX_IN_PASS, "more bytes are expected than a pass can move")
+            within(moved.max(between), MAX_IN_PASS, "more bytes are expected than a pass can move")
         }
         Body::Run(RunEvent::PassEnded(pass)) => {
             let times = pass.phases.iter().flat_map(|p| [p.host, p.gpu.unwrap_or_default(), p.turn_p50, p.turn_max]);

@@ -19,7 +19,7 @@ pub fn csv(session: &Session) -> Result<String, csv::Error> {
 fn heading() -> Vec<String> {
     let fixed = "run workload label memory prefetch advice size_bytes shape trace pass warmup time_ns";
     let counts = "bytes_htod bytes_dtoh gpu_faults gpu_faults_raw cpu_faults batches thrashing throttled remote_maps lost \
-                  elements wrong";
+                  elements wrong bytes_gpu0_to_gpu1 bytes_gpu1_to_gpu0";
     let mut names: Vec<String> = fixed.split(' ').map(str::to_owned).collect();
     for phase in Phase::ALL {
         names.extend([format!("{}_host_ns", phase.name()), format!("{}_gpu_ns", phase.name())]);
@@ -51,6 +51,7 @@ fn row(run: &Run, pass: &Pass) -> Vec<String> {
     }
     let counters = pass.uvm.as_ref().map(|uvm| uvm.counters);
     let events = pass.uvm.as_ref().and_then(|uvm| uvm.events.as_ref());
+    let between = pass.uvm.as_ref().filter(|_| run.on_two_gpus()).and_then(|uvm| uvm.between_gpus());
     row.extend(
         [
             counters.map(|c| c.bytes_htod),
@@ -65,6 +66,8 @@ fn row(run: &Run, pass: &Pass) -> Vec<String> {
             events.map(|e| e.lost),
             pass.check.map(|check| check.elements),
             pass.check.map(|check| check.wrong),
+            between.map(|b| b.gpu0_to_gpu1),
+            between.map(|b| b.gpu1_to_gpu0),
         ]
         .map(maybe),
     );

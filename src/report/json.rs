@@ -1,8 +1,8 @@
 //! `umtop bench --format json`: raw numbers of every pass. Absent values are null.
 
-use super::{Verdict, checked, failed, lost, per_pass_uvm};
+use super::{Verdict, between_gpus, checked, failed, lost, per_pass_uvm};
 use crate::event::{Origin, Pass, Phase};
-use crate::session::{Run, Session, phase_ns};
+use crate::session::{Accounted, Run, Session, phase_ns};
 use crate::stats;
 use serde_json::{Map, Value, json};
 
@@ -39,7 +39,6 @@ fn result(run: &Run) -> Value {
     let settings = &run.start.settings;
     let times = run.times_ns();
     let estimate = stats::estimate(&times);
-    let accounted = run.accounted();
     let events = |value: fn(&crate::event::EventTotals) -> u64| per_pass_uvm(run, |u| u.events.as_ref().map(value));
     json!({
         "workload": settings.workload,
@@ -66,6 +65,7 @@ fn result(run: &Run) -> Value {
         "phases": phases(run),
         "bytes_htod": per_pass_uvm(run, |u| Some(u.counters.bytes_htod)),
         "bytes_dtoh": per_pass_uvm(run, |u| Some(u.counters.bytes_dtoh)),
+        "bytes_between_gpus": between_gpus(run),
         "gpu_faults": per_pass_uvm(run, |u| Some(u.counters.gpu_faults)),
         "gpu_faults_raw": events(|e| e.gpu_faults_raw),
         "cpu_faults": per_pass_uvm(run, |u| Some(u.counters.cpu_faults)),
@@ -75,10 +75,20 @@ fn result(run: &Run) -> Value {
         "remote_maps": events(|e| e.remote_maps),
         "lost": lost(run),
         "expected_bytes": run.start.expected,
-        "accounted": accounted.map(|(htod, dtoh)| json!({"htod": htod, "dtoh": dtoh})),
+        "accounted": run.accounted().map(accounted),
         "checked": checked(run).map(|(elements, wrong)| json!({"elements": elements, "wrong": wrong})),
         "passes": run.counted().map(pass).collect::<Vec<_>>(),
     })
+}
+
+/// Shares by direction; those between GPUs only where two of them work.
+fn accounted(of: Accounted) -> Value {
+    let mut shares = Map::from_iter([("htod".to_owned(), json!(of.htod)), ("dtoh".to_owned(), json!(of.dtoh))]);
+    if let Some(between) = of.between_gpus {
+        shares.insert("gpu0_to_gpu1".to_owned(), json!(between.gpu0_to_gpu1));
+        shares.insert("gpu1_to_gpu0".to_owned(), json!(between.gpu1_to_gpu0));
+    }
+    Value::Object(shares)
 }
 
 fn phases(run: &Run) -> Value {

@@ -1,6 +1,6 @@
 //! Markdown: a bench's table for an issue, and the report of a session.
 
-use super::table::{COLUMNS, fastest_like, remarks, row};
+use super::table::{columns, remarks, row};
 use super::{Verdict, origin_line};
 use crate::event::Level;
 use crate::session::{Session, story};
@@ -61,11 +61,12 @@ fn runs(session: &Session) -> String {
         let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     };
-    line(&COLUMNS.map(str::to_owned));
+    let columns = columns(session);
+    line(&columns);
     // The first column is text, the others are numbers.
-    let rule: Vec<&str> = (0..COLUMNS.len()).map(|i| if i == 0 { "---" } else { "---:" }).collect();
+    let rule: Vec<&str> = (0..columns.len()).map(|i| if i == 0 { "---" } else { "---:" }).collect();
     line(&rule.iter().map(|rule| (*rule).to_owned()).collect::<Vec<_>>());
-    session.runs.runs.iter().for_each(|run| line(&row(run, fastest_like(session, run))));
+    session.runs.runs.iter().for_each(|run| line(&row(session, run)));
     text
 }
 

@@ -16,7 +16,7 @@ pub use table::table;
 pub use totals::totals;
 pub use watch::{json as watch_json, table as watch_table};
 
-use crate::event::{Origin, Outcome, Pass, UvmTotals};
+use crate::event::{BetweenGpus, Origin, Outcome, Pass, UvmTotals};
 use crate::session::{Run, Session};
 use crate::stats;
 
@@ -29,6 +29,15 @@ fn per_pass(run: &Run, value: impl Fn(&Pass) -> Option<u64>) -> Option<u64> {
 /// Median over the passes that count of one of the driver's counts.
 fn per_pass_uvm(run: &Run, value: impl Fn(&UvmTotals) -> Option<u64>) -> Option<u64> {
     per_pass(run, |p| p.uvm.as_ref().and_then(&value))
+}
+
+/// Median over the passes that count of the bytes between the two GPUs, each way; `None` where one works alone and below
+/// trace level full.
+fn between_gpus(run: &Run) -> Option<BetweenGpus<u64>> {
+    let way = |of: fn(BetweenGpus<u64>) -> u64| per_pass_uvm(run, |uvm| uvm.between_gpus().map(of));
+    let two = run.on_two_gpus();
+    let both = || Some(BetweenGpus { gpu0_to_gpu1: way(|b| b.gpu0_to_gpu1)?, gpu1_to_gpu0: way(|b| b.gpu1_to_gpu0)? });
+    two.then(both).flatten()
 }
 
 /// Events lost over all passes; `None` below trace level faults.

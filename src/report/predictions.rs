@@ -1,7 +1,7 @@
 //! Whether what the workload files predict came out so.
 
 use super::per_pass_uvm;
-use crate::event::{Figure, Prediction, TraceLevel};
+use crate::event::{BetweenGpus, Figure, Prediction, TraceLevel};
 use crate::session::{Run, Session};
 use crate::stats;
 use crate::units::Bytes;
@@ -65,13 +65,13 @@ fn value(runs: &[&Run], prediction: &Prediction, size: Bytes) -> Option<f64> {
         None => runs.iter().find(|r| r.start.label.is_none() && r.start.settings.shape.is_plain()),
     };
     let mine = figure(find(&prediction.of)?, prediction.what)?;
-    match (&prediction.over, prediction.what) {
-        (Some(_), _) => {
+    match &prediction.over {
+        Some(_) => {
             let other = figure(find(&prediction.over)?, prediction.what)?;
             (other > 0.0).then(|| mine / other)
         }
-        (None, Figure::BytesHtod | Figure::BytesDtoh) => Some(mine / size.0 as f64),
-        (None, _) => Some(mine),
+        None if prediction.what.is_bytes() => Some(mine / size.0 as f64),
+        None => Some(mine),
     }
 }
 
@@ -81,6 +81,10 @@ fn figure(run: &Run, what: Figure) -> Option<f64> {
         Figure::Time => stats::median(&run.times_ns()),
         Figure::BytesHtod => counted(per_pass_uvm(run, |u| Some(u.counters.bytes_htod))),
         Figure::BytesDtoh => counted(per_pass_uvm(run, |u| Some(u.counters.bytes_dtoh))),
+        Figure::BytesBetweenGpus => {
+            let both = |b: BetweenGpus<u64>| b.gpu0_to_gpu1.saturating_add(b.gpu1_to_gpu0);
+            counted(per_pass_uvm(run, |u| u.between_gpus().map(both)))
+        }
         Figure::GpuFaults => counted(per_pass_uvm(run, |u| Some(u.counters.gpu_faults))),
         Figure::CpuFaults => counted(per_pass_uvm(run, |u| Some(u.counters.cpu_faults))),
         Figure::Thrash => {

@@ -1,14 +1,27 @@
 //! `umtop bench`: a table for people.
 
-use super::{Verdict, checked, failed, lost, origin_line, per_pass_uvm};
-use crate::event::{Level, Settings};
-use crate::session::{Run, Session};
+use super::{Verdict, between_gpus, checked, failed, lost, origin_line, per_pass_uvm};
+use crate::event::{BetweenGpus, Level, Settings};
+use crate::session::{Accounted, Run, Session};
 use crate::stats::{self, Estimate};
 use crate::units::{Bytes, Nanos, count};
 use std::fmt::Write as _;
 
-pub(super) const COLUMNS: [&str; 11] =
+const COLUMNS: [&str; 11] =
     ["", "time", "95 % interval", "n", "ratio", "HtoD", "DtoH", "GPU faults", "raw", "CPU faults", "batches"];
+
+/// Only where two GPUs work.
+const BETWEEN_GPUS: [&str; 2] = ["GPU 0→1", "GPU 1→0"];
+
+/// The columns of a session's table.
+pub(super) fn columns(session: &Session) -> Vec<String> {
+    let more = if on_two_gpus(session) { &BETWEEN_GPUS[..] } else { &[] };
+    COLUMNS.iter().chain(more).map(|name| (*name).to_owned()).collect()
+}
+
+fn on_two_gpus(session: &Session) -> bool {
+    session.runs.runs.iter().any(Run::on_two_gpus)
+}
 
 /// The report of a bench: one row per member, ratios against the fastest of the same workload and size.
 pub fn table(session: &Session, verdicts: &[Verdict]) -> String {
@@ -16,10 +29,8 @@ pub fn table(session: &Session, verdicts: &[Verdict]) -> String {
         line if line.is_empty() => line,
         line => format!("{line}\n\n"),
     };
-    let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
-    for run in &session.runs.runs {
-        rows.push(row(run, fastest_like(session, run)));
-    }
+    let mut rows = vec![columns(session)];
+    rows.extend(session.runs.runs.iter().map(|run| row(session, run)));
     text.push_str(&aligned(&rows));
     text.push('\n');
     for run in &session.runs.runs {
@@ -39,12 +50,13 @@ pub fn table(session: &Session, verdicts: &[Verdict]) -> String {
     text
 }
 
-pub(super) fn row(run: &Run, fastest: Option<&Run>) -> Vec<String> {
+pub(super) fn row(session: &Session, run: &Run) -> Vec<String> {
+    let fastest = fastest_like(session, run);
     let estimate = stats::estimate(&run.times_ns());
     let bytes = |b: Option<u64>| b.map_or_else(na, |b| Bytes(b).to_string());
     let number = |n: Option<u64>| n.map_or_else(na, |n| count(n as f64));
     let events = |value: fn(&crate::event::EventTotals) -> u64| per_pass_uvm(run, |u| u.events.as_ref().map(value));
-    vec![
+    let mut row = vec![
         name(run),
         estimate.map_or_else(na, |e| Nanos(e.median as u64).to_string()),
         estimate
@@ -58,7 +70,12 @@ pub(super) fn row(run: &Run, fastest: Option<&Run>) -> Vec<String> {
         number(events(|e| e.gpu_faults_raw)),
         number(per_pass_uvm(run, |u| Some(u.counters.cpu_faults))),
         number(events(|e| e.batches)),
-    ]
+    ];
+    if on_two_gpus(session) {
+        let between = between_gpus(run);
+        row.extend([bytes(between.map(|b| b.gpu0_to_gpu1)), bytes(between.map(|b| b.gpu1_to_gpu0))]);
+    }
+    row
 }
 
 fn na() -> String {
@@ -90,7 +107,7 @@ fn name(run: &Run) -> String {
     name
 }
 
-pub(super) fn fastest_like<'a>(session: &'a Session, run: &Run) -> Option<&'a Run> {
+fn fastest_like<'a>(session: &'a Session, run: &Run) -> Option<&'a Run> {
     let alike = |other: &&Run| {
         let (a, b) = (&other.start.settings, &run.start.settings);
         (&a.workload, a.size) == (&b.workload, b.size)
@@ -122,8 +139,9 @@ pub(super) fn remarks(run: &Run) -> String {
     if let Some(why) = failed(run) {
         let _ = writeln!(text, "{name}: FAILED: {why}");
     }
-    if let Some((htod, dtoh)) = run.accounted() {
-        let _ = writeln!(text, "{name}: bytes accounted / moved: HtoD {htod:.6}, DtoH {dtoh:.6}");
+    if let Some(Accounted { htod, dtoh, between_gpus }) = run.accounted() {
+        let between = between_gpus.map(shares_between).unwrap_or_default();
+        let _ = writeln!(text, "{name}: bytes accounted / moved: HtoD {htod:.6}, DtoH {dtoh:.6}{between}");
     }
     if let Some((elements, wrong)) = checked(run) {
         let _ = writeln!(text, "{name}: {elements} results checked on the host, {wrong} wrong");
@@ -139,6 +157,16 @@ pub(super) fn remarks(run: &Run) -> String {
         let _ = writeln!(text, "{name}: {} outlier(s), kept in the figures", outliers.len());
     }
     text
+}
+
+/// What of the bytes between GPUs was accounted, or why that is not known.
+fn shares_between(of: BetweenGpus<Option<f64>>) -> String {
+    let [there, back] = BETWEEN_GPUS;
+    let share = |share: Option<f64>| share.map_or_else(na, |share| format!("{share:.6}"));
+    match (of.gpu0_to_gpu1, of.gpu1_to_gpu0) {
+        (None, None) => format!(", {there} and {back} n/a: needs trace level full"),
+        (to, from) => format!(", {there} {}, {back} {}", share(to), share(from)),
+    }
 }
 
 /// Columns padded to their widest cell; the first to the left, numbers to the right.

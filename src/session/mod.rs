@@ -18,15 +18,15 @@ pub use compare::{Comparison, Measure, comparable, compare};
 pub use facts::{CounterMeans, EventMeans, Facts, Migration};
 pub use insight::{Insight, Rule, insights};
 pub use link::{LinkCeiling, link_ceiling};
-pub use residency::{Block, BlockAt, Evidence, Place, RangeMap, Residency, Totals};
-pub use runs::{MAX_PASSES, MAX_RUNS, Marker, Run, Runs, difference, differences, phase_ns};
+pub use residency::{Block, BlockAt, Evidence, Holder, Lately, Place, RangeMap, Residency, Totals, Way};
+pub use runs::{Accounted, MAX_PASSES, MAX_RUNS, Marker, Run, Runs, difference, differences, phase_ns};
 pub use series::{Point, Reading, Series};
 pub use story::story;
 pub use tally::{Distribution, Tally};
 pub use uvm::{CAUSES, EventPoint, UvmHistory, UvmPoint};
 pub use watch::{AtLevel, Site, WatchState, site_name};
 
-use crate::event::{self, Body, Event, Header, Mapped, Metric, Notice, Range, RunEvent, Sample, Why};
+use crate::event::{self, Body, Event, Header, Mapped, Metric, Notice, Proc, Range, RunEvent, Sample, Why};
 use crate::units::{BLOCK, Nanos, PAGE, Stamp};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -148,6 +148,12 @@ impl Session {
     /// The newest notice.
     pub fn last_notice(&self) -> Option<&(Stamp, Notice)> {
         self.notices.back()
+    }
+
+    /// Whether the present run uses more GPUs than one, by its plan or by what migrated.
+    pub fn on_several_gpus(&self) -> bool {
+        let handed = || self.uvm.run.migrated.keys().any(|(src, dst, _)| *src != Proc::Cpu && *dst != Proc::Cpu);
+        self.runs.current().is_some_and(|run| run.start.gpus > 1) || handed()
     }
 
     fn sample(&mut self, at: Stamp, sample: &Sample) {

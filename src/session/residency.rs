@@ -6,12 +6,15 @@
 //! where to, the block is unknown.
 
 mod block;
+mod holder;
 
-pub use block::{Block, Place, Totals};
+pub use block::{Block, Lately, Place, Totals};
+pub use holder::{Holder, Way};
 
 use super::Run;
-use crate::event::{Advice, Mapped, MemoryKind, Pass, Range, Settings, TraceLevel, UvmTick};
+use crate::event::{Advice, Mapped, MemoryKind, Pass, Proc, Range, Settings, TraceLevel, UvmEvents, UvmTick};
 use crate::units::{BLOCK, PAGE, Stamp};
+use std::collections::BTreeSet;
 
 /// Ranges of more blocks than this are not followed: 256 GiB.
 const MAX_BLOCKS: u64 = 131_072;
@@ -57,6 +60,8 @@ pub struct BlockAt {
 pub struct Residency {
     /// By the time of their allocation.
     pub maps: Vec<RangeMap>,
+    /// GPUs that pages went to or came from.
+    pub gpus: BTreeSet<u16>,
     /// The CPU's mappings do not tell where pages live: the machine is coherent.
     coherent: bool,
     advice: Option<Advice>,
@@ -106,6 +111,9 @@ impl Residency {
 
     /// A pass begins: what nobody has touched yet may be touched unseen. `first` is the first of its run.
     pub fn pass_began(&mut self, level: TraceLevel, prefetch: bool, first: bool) {
+        if level < TraceLevel::Full {
+            self.unwatched();
+        }
         for map in &mut self.maps {
             if level < TraceLevel::Faults || prefetch || !(map.followed || first) {
                 map.may_be_touched();
@@ -134,7 +142,10 @@ impl Residency {
                 (false, false) => continue,
             };
             map.evidence.pass = Some(at);
-            map.blocks.iter_mut().for_each(|block| block.pass_left(at, on_gpu));
+            // Recordings of before runs told their GPUs have 1 for two as well.
+            let handed = pass.uvm.as_ref().and_then(|uvm| uvm.between_gpus()).unwrap_or_default();
+            let only = (run.start.gpus == 1 && handed == Default::default()).then_some(0);
+            map.blocks.iter_mut().for_each(|block| block.pass_left(at, on_gpu.then_some(only)));
         }
     }
 
@@ -163,7 +174,12 @@ impl Residency {
         }
         let busy = moved || tick.events.as_ref().is_some_and(|events| !events.blocks.is_empty());
         self.maps.iter_mut().filter(|map| busy && !map.followed).for_each(RangeMap::may_be_touched);
+        if !itemised {
+            self.unwatched();
+        }
         let Some(events) = &tick.events else { return };
+        self.meet(events);
+        let ways = holder::Ways::of(events);
         let hints = block::Hints {
             // Recordings of before blocks told their own: the window's sums say it where only one block can be meant.
             remote: events.remote_maps.iter().any(|(_, n)| *n > 0)
@@ -172,6 +188,8 @@ impl Residency {
             unplaced_copies: (events.read_duplicates > 0 || events.read_invalidates > 0)
                 && events.blocks.iter().all(|b| b.duplicated == 0 && b.invalidated == 0),
             itemised,
+            ways,
+            way: ways.only().filter(|_| self.gpus.len() > 1),
         };
         for activity in &events.blocks {
             let Some((map, index)) = self.find(activity.block) else { continue };
@@ -180,6 +198,26 @@ impl Residency {
             }
             map.blocks[index].happened(at, activity, hints);
         }
+    }
+
+    fn meet(&mut self, events: &UvmEvents) {
+        let sides = events.migrated.iter().flat_map(|m| [m.src, m.dst]);
+        self.gpus.extend(sides.filter_map(|side| match side {
+            Proc::Gpu(n) => Some(n),
+            Proc::Cpu => None,
+        }));
+    }
+
+    /// Pages may go from GPU to GPU, and no counter tells of it.
+    fn unwatched(&mut self) {
+        if self.gpus.len() > 1 {
+            self.maps.iter_mut().flat_map(|map| &mut map.blocks).for_each(Block::unwatched);
+        }
+    }
+
+    /// Which of several GPUs holds what a block has on a GPU; `None` if it has nothing there, or pages have been on one GPU only.
+    pub fn holder(&self, map: &RangeMap, index: usize) -> Option<Holder> {
+        map.blocks.get(index).and_then(Block::holder).filter(|_| self.gpus.len() > 1)
     }
 
     fn find(&mut self, block: u64) -> Option<(&mut RangeMap, usize)> {
@@ -219,6 +257,18 @@ impl RangeMap {
     pub fn address(&self, index: usize) -> u64 {
         let first = self.range.address - self.range.address % BLOCK;
         (first + index as u64 * BLOCK).max(self.range.address)
+    }
+
+    /// The share of the pages of known blocks that this GPU alone holds, block by block.
+    pub fn share_of(&self, gpu: u16) -> f64 {
+        let (mut held, mut all) = (0u64, 0u64);
+        let known = self.blocks.iter().enumerate().filter(|(i, _)| self.place(*i) != Place::Unknown);
+        for (_, block) in known {
+            let here = block.holder() == Some(Holder::One(gpu));
+            held += if here { u64::from(block.gpu_pages()) } else { 0 };
+            all += u64::from(block.pages);
+        }
+        if all > 0 { held as f64 / all as f64 } else { 0.0 }
     }
 
     /// Pages that live on the GPU and on the CPU by the evidence, of those of known blocks, in that order; duplicated ones

@@ -1,6 +1,6 @@
 //! The fold of runs and passes.
 
-use crate::event::{Outcome, Pass, Phase, RunEvent, RunId, RunStart};
+use crate::event::{BetweenGpus, Outcome, Pass, Phase, RunEvent, RunId, RunStart};
 use crate::stats::{Estimate, estimate};
 use crate::units::Stamp;
 use std::collections::VecDeque;
@@ -46,7 +46,7 @@ impl Run {
 
     /// Bytes that the driver accounted over bytes that the plan must move, over the passes that count; `None` where either
     /// is not known.
-    pub fn accounted(&self) -> Option<(f64, f64)> {
+    pub fn accounted(&self) -> Option<Accounted> {
         let expected = self.start.expected?;
         let mut sums = (0u64, 0u64, 0u64);
         for uvm in self.counted().filter_map(|p| p.uvm.as_ref()) {
@@ -55,8 +55,43 @@ impl Run {
             sums.2 += 1;
         }
         let share = |got: u64, each: u64| (sums.2 > 0 && each > 0).then(|| got as f64 / (each * sums.2) as f64);
-        Some((share(sums.0, expected.htod.0)?, share(sums.1, expected.dtoh.0)?))
+        let each = expected.between_gpus.map(|between| between.map(|bytes| bytes.0));
+        let each = each.filter(|each| each.gpu0_to_gpu1 > 0 || each.gpu1_to_gpu0 > 0);
+        Some(Accounted {
+            htod: share(sums.0, expected.htod.0)?,
+            dtoh: share(sums.1, expected.dtoh.0)?,
+            between_gpus: each.map(|each| self.accounted_between(each)),
+        })
     }
+
+    /// The same for what goes from GPU to GPU, which only the migration events tell: every pass must have them.
+    fn accounted_between(&self, each: BetweenGpus<u64>) -> BetweenGpus<Option<f64>> {
+        let told: Option<Vec<_>> = self.counted().map(|p| p.uvm.as_ref()?.between_gpus()).collect();
+        let share = |of: fn(&BetweenGpus<u64>) -> u64| {
+            let told = told.as_ref().filter(|told| !told.is_empty() && of(&each) > 0)?;
+            let got: f64 = told.iter().map(|pass| of(pass) as f64).sum();
+            Some(got / (of(&each) as f64 * told.len() as f64))
+        };
+        BetweenGpus { gpu0_to_gpu1: share(|b| b.gpu0_to_gpu1), gpu1_to_gpu0: share(|b| b.gpu1_to_gpu0) }
+    }
+
+    /// Whether two GPUs work in it, by its plan or by what migrated.
+    pub fn on_two_gpus(&self) -> bool {
+        let migrated = |pass: &Pass| pass.uvm.as_ref().and_then(|uvm| uvm.between_gpus());
+        let any = |b: BetweenGpus<u64>| b.gpu0_to_gpu1 > 0 || b.gpu1_to_gpu0 > 0;
+        self.start.gpus > 1 || self.passes.iter().filter_map(|(_, pass)| migrated(pass)).any(any)
+    }
+}
+
+/// Bytes that the driver accounted over bytes that had to move: 1 if it saw all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Accounted {
+    /// Host to device.
+    pub htod: f64,
+    /// Device to host.
+    pub dtoh: f64,
+    /// Between the two GPUs, each way `None` below trace level full; `None` where one GPU works alone.
+    pub between_gpus: Option<BetweenGpus<Option<f64>>>,
 }
 
 /// A change of settings, for a mark on the time axis.

@@ -171,6 +171,18 @@ impl Tally {
         (raw > 0 && self.counted_with_raw > 0).then(|| raw as f64 / self.counted_with_raw as f64)
     }
 
+    /// Bytes and copies from one GPU to another, whatever the cause: they are in no counter.
+    pub fn between_gpus(&self) -> BTreeMap<(u16, u16), (u64, u64)> {
+        let mut sums: BTreeMap<(u16, u16), (u64, u64)> = BTreeMap::new();
+        for ((src, dst, _), (bytes, copies)) in &self.migrated {
+            if let (Proc::Gpu(from), Proc::Gpu(to)) = (src, dst) {
+                let sum = sums.entry((*from, *to)).or_default();
+                *sum = (sum.0 + bytes, sum.1 + copies);
+            }
+        }
+        sums
+    }
+
     /// Events lost in all.
     pub fn lost_total(&self) -> u64 {
         self.lost.values().sum()

@@ -23,7 +23,7 @@ pub(super) fn settings() -> Settings {
 
 pub(super) fn start(run: u32, settings: Settings) -> RunStart {
     let trace = settings.trace;
-    let moved = Moved { htod: settings.size, dtoh: settings.size };
+    let moved = Moved { htod: settings.size, dtoh: settings.size, between_gpus: None };
     RunStart {
         run: RunId(run),
         settings,
@@ -31,6 +31,7 @@ pub(super) fn start(run: u32, settings: Settings) -> RunStart {
         trace,
         timed: vec![Phase::MoveToGpu, Phase::Kernel],
         expected: Some(moved),
+        gpus: 1,
     }
 }
 
@@ -93,7 +94,7 @@ fn warm_ups_are_kept_but_do_not_count() {
     let estimate = run.estimate().unwrap();
     assert_eq!((run.passes.len(), estimate.n, estimate.median), (6, 5, 43e6));
     assert!(estimate.interval.is_some());
-    assert_eq!(run.accounted(), Some((1.0, 1.0)));
+    assert_eq!(run.accounted(), Some(Accounted { htod: 1.0, dtoh: 1.0, between_gpus: None }));
     assert_eq!(session.runs.under_way, None);
 }
 

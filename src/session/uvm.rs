@@ -2,7 +2,7 @@
 
 use super::series::{Point, Series};
 use super::tally::{Tally, add_counters, quantile_of};
-use crate::event::{Cause, Counters, Migrated, TraceLevel, UvmEvents, UvmTick};
+use crate::event::{Cause, Counters, Migrated, Proc, TraceLevel, UvmEvents, UvmTick};
 use crate::units::{Nanos, Stamp};
 use std::ops::Deref;
 
@@ -38,6 +38,8 @@ pub struct EventPoint {
     pub remote_maps: u64,
     /// Bytes by cause, [`CAUSES`] order, all directions; `None` below level full.
     pub by_cause: Option<[u64; 6]>,
+    /// Bytes from a GPU to one with a higher number, and to one with a lower; `None` below level full.
+    pub between_gpus: Option<[u64; 2]>,
     /// Events lost.
     pub lost: u64,
 }
@@ -80,6 +82,10 @@ impl Point for UvmPoint {
             a.lost += b.lost;
             if let Some(theirs) = &b.by_cause {
                 let ours = a.by_cause.get_or_insert_default();
+                ours.iter_mut().zip(theirs).for_each(|(x, y)| *x += y);
+            }
+            if let Some(theirs) = &b.between_gpus {
+                let ours = a.between_gpus.get_or_insert_default();
                 ours.iter_mut().zip(theirs).for_each(|(x, y)| *x += y);
             }
         }
@@ -131,7 +137,8 @@ fn remote(e: &UvmEvents) -> u64 {
 }
 
 fn empty_point(level: TraceLevel) -> EventPoint {
-    EventPoint { by_cause: (level == TraceLevel::Full).then_some([0; 6]), ..EventPoint::default() }
+    let full = level == TraceLevel::Full;
+    EventPoint { by_cause: full.then_some([0; 6]), between_gpus: full.then_some([0; 2]), ..EventPoint::default() }
 }
 
 fn event_point(e: &UvmEvents, level: TraceLevel) -> EventPoint {
@@ -144,10 +151,20 @@ fn event_point(e: &UvmEvents, level: TraceLevel) -> EventPoint {
         throttled: e.throttled,
         remote_maps: remote(e),
         by_cause: (level == TraceLevel::Full).then(|| by_cause(&e.migrated)),
+        between_gpus: (level == TraceLevel::Full).then(|| between_gpus(&e.migrated)),
         lost: e.lost.iter().map(|(_, n)| n).sum(),
     }
 }
 
 fn by_cause(migrated: &[Migrated]) -> [u64; 6] {
     CAUSES.map(|cause| migrated.iter().filter(|m| m.cause == cause).map(|m| m.bytes).sum())
+}
+
+fn between_gpus(migrated: &[Migrated]) -> [u64; 2] {
+    let way = |same: fn(&u16, &u16) -> bool| {
+        let between =
+            migrated.iter().filter(|m| matches!((m.src, m.dst), (Proc::Gpu(a), Proc::Gpu(b)) if same(&a, &b)));
+        between.map(|m| m.bytes).sum()
+    };
+    [way(u16::lt), way(u16::gt)]
 }

@@ -175,6 +175,7 @@ impl Worker {
             trace,
             timed: plan.timed.clone(),
             expected: plan.expected.filter(|_| !self.lanes[lane].crowded),
+            gpus: plan.gpus(),
         };
         self.emit(Body::Run(RunEvent::Started(start.clone())));
         start

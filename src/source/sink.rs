@@ -217,7 +217,8 @@ mod tests {
         let run = |event| Event { at: Stamp(1), body: Body::Run(event) };
         let settings = crate::workload::plan_tests::settings("sequential", "1MiB");
         let trace = settings.trace;
-        let start = RunStart { run: RunId(1), settings, label: None, trace, timed: Vec::new(), expected: None };
+        let start =
+            RunStart { run: RunId(1), settings, label: None, trace, timed: Vec::new(), expected: None, gpus: 1 };
         let failed = RunEvent::Ended { run: RunId(1), outcome: Outcome::Failed("no".into()) };
         let mut opening = Opening::default();
         let mut opens = |event: RunEvent| {

@@ -55,6 +55,8 @@ pub enum Role {
     DtoH,
     /// The GPU's faults and memory.
     Gpu,
+    /// What a second GPU holds and sends.
+    Peer,
     /// The CPU's faults.
     Cpu,
     /// Moved because of a fault.
@@ -175,6 +177,7 @@ impl Theme {
             Role::Pass => self.ink(plain, &hues.yellow),
             Role::Marker => self.ink(dim, &hues.blue),
             Role::Both => self.ink(plain, &hues.blue),
+            Role::Peer => self.ink(plain, &hues.lime),
             Role::Remote => self.ink(plain, &hues.yellow),
         }
     }
@@ -268,7 +271,8 @@ mod tests {
     fn places_and_directions_differ_in_every_palette() {
         for palette in [Palette::Dark, Palette::Light, Palette::ColourBlind] {
             let theme = Theme { depth: Depth::Ansi256, glyphs: Glyphs::Unicode, palette };
-            let roles = [Role::Gpu, Role::Cpu, Role::Both, Role::Remote, Role::HtoD, Role::DtoH, Role::ByFault];
+            let roles =
+                [Role::Gpu, Role::Peer, Role::Cpu, Role::Both, Role::Remote, Role::HtoD, Role::DtoH, Role::ByFault];
             let colours: Vec<_> = roles.map(|role| theme.style(role).fg).into_iter().collect();
             for (i, colour) in colours.iter().enumerate() {
                 assert!(!colours[i + 1..].contains(colour), "{palette:?} {:?}", roles[i]);

@@ -1,7 +1,7 @@
-//! What must cross the link in a pass, where that is certain.
+//! What must move in a pass, where that is certain.
 
 use super::plan::{Plan, PlanStep};
-use crate::event::{Advice, MemoryKind, Moved, Proc};
+use crate::event::{Advice, BetweenGpus, MemoryKind, Moved, Proc};
 use crate::units::{Bytes, PAGE};
 
 /// From this size on a turn takes far longer than the 500 µs within which the driver sees thrashing.
@@ -10,7 +10,7 @@ const CERTAIN_FROM: Bytes = Bytes::mib(16);
 /// The bytes of a pass are known when every step visits all of plain managed memory, one side at a time: then each page
 /// travels when the other side had it, and the pass must find it where every pass does. In smaller memory the sides take
 /// turns so quickly that the driver may call it thrashing, and keep pages where they are. What goes from one GPU to
-/// another does not cross the host's link.
+/// another that it can reach does not cross the host's link.
 pub(super) fn expected(plan: &Plan) -> Option<Moved> {
     let settings = &plan.settings;
     let plain = settings.memory == MemoryKind::Managed && settings.advice == Advice::None;
@@ -22,8 +22,10 @@ pub(super) fn expected(plan: &Plan) -> Option<Moved> {
     }
     let bytes = plan.buffer_bytes.0.div_ceil(PAGE) * PAGE;
     let moves = (0..plan.buffers).map(|buffer| moves(plan, buffer)).collect::<Option<Vec<_>>>()?;
-    let sum = |of: fn(&(u64, u64)) -> u64| Bytes(moves.iter().map(of).sum::<u64>() * bytes);
-    Some(Moved { htod: sum(|m| m.0), dtoh: sum(|m| m.1) })
+    let sum = |of: fn(&Moves) -> u64| Bytes(moves.iter().map(of).sum::<u64>() * bytes);
+    let between = BetweenGpus { gpu0_to_gpu1: sum(|m| m.to_peer), gpu1_to_gpu0: sum(|m| m.from_peer) };
+    let between_gpus = (plan.gpus() > 1).then_some(between);
+    Some(Moved { htod: sum(|m| m.to_gpu), dtoh: sum(|m| m.to_cpu), between_gpus })
 }
 
 /// Whether steps that run at the same time meet in a buffer.
@@ -33,8 +35,16 @@ fn shares(plan: &Plan, group: &[PlanStep]) -> bool {
     group.len() > 1 && seen.iter().any(|times| *times > 1)
 }
 
-/// How often a buffer goes to a GPU and how often back; `None` if it does not end a pass where it began.
-fn moves(plan: &Plan, buffer: usize) -> Option<(u64, u64)> {
+/// How often a buffer goes which way in a pass.
+struct Moves {
+    to_gpu: u64,
+    to_cpu: u64,
+    to_peer: u64,
+    from_peer: u64,
+}
+
+/// The moves of a buffer; `None` if it does not end a pass where it began.
+fn moves(plan: &Plan, buffer: usize) -> Option<Moves> {
     let reads = |s: &PlanStep| s.addends.is_some_and(|addends| addends.contains(&buffer));
     let sides: Vec<Proc> =
         plan.steps().filter(|s| s.buffers(plan.buffers).contains(&buffer) || reads(s)).map(|s| s.on).collect();
@@ -43,7 +53,10 @@ fn moves(plan: &Plan, buffer: usize) -> Option<(u64, u64)> {
         return None;
     }
     let count = |found: fn(Proc, Proc) -> bool| sides.windows(2).filter(|w| found(w[0], w[1])).count() as u64;
-    let to_gpu = count(|from, to| from == Proc::Cpu && to != Proc::Cpu);
-    let to_cpu = count(|from, to| from != Proc::Cpu && to == Proc::Cpu);
-    Some((to_gpu, to_cpu))
+    Some(Moves {
+        to_gpu: count(|from, to| from == Proc::Cpu && to != Proc::Cpu),
+        to_cpu: count(|from, to| from != Proc::Cpu && to == Proc::Cpu),
+        to_peer: count(|from, to| (from, to) == (Proc::Gpu(0), Proc::Gpu(1))),
+        from_peer: count(|from, to| (from, to) == (Proc::Gpu(1), Proc::Gpu(0))),
+    })
 }

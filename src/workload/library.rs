@@ -4,7 +4,7 @@ use super::file::{Workload, WorkloadError};
 use crate::units::{BLOCK, Bytes};
 
 /// Every file under `workloads/`, in menu order. A test compares this list with the folder.
-const BUNDLED: [(&str, &str); 28] = [
+const BUNDLED: [(&str, &str); 31] = [
     ("workloads/sequential.toml", include_str!("../../workloads/sequential.toml")),
     ("workloads/random.toml", include_str!("../../workloads/random.toml")),
     ("workloads/ping-pong.toml", include_str!("../../workloads/ping-pong.toml")),
@@ -31,6 +31,9 @@ const BUNDLED: [(&str, &str); 28] = [
     ("workloads/partial-read.toml", include_str!("../../workloads/partial-read.toml")),
     ("workloads/concurrent-thrash.toml", include_str!("../../workloads/concurrent-thrash.toml")),
     ("workloads/peer.toml", include_str!("../../workloads/peer.toml")),
+    ("workloads/peer-preferred.toml", include_str!("../../workloads/peer-preferred.toml")),
+    ("workloads/peer-ping-pong.toml", include_str!("../../workloads/peer-ping-pong.toml")),
+    ("workloads/peer-read-mostly.toml", include_str!("../../workloads/peer-read-mostly.toml")),
     ("workloads/oversubscribe.toml", include_str!("../../workloads/oversubscribe.toml")),
     ("workloads/eviction-order.toml", include_str!("../../workloads/eviction-order.toml")),
 ];

@@ -105,6 +105,11 @@ impl Plan {
         split(&self.before).chain(rounds).chain(split(&self.after))
     }
 
+    /// GPUs that the steps run on, the own one counted always.
+    pub fn gpus(&self) -> u32 {
+        if self.steps().any(|step| step.on == Proc::Gpu(1)) { 2 } else { 1 }
+    }
+
     /// Elements of each buffer.
     pub fn elements(&self) -> u64 {
         self.buffer_bytes.0 / ELEMENT
@@ -255,7 +260,7 @@ fn step(step: &Step, workload: &Workload, asked: Option<AccessPattern>, elements
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::event::{Can, Shape, TraceLevel};
+    use crate::event::{BetweenGpus, Can, Shape, TraceLevel};
     use crate::workload::Library;
 
     pub fn caps() -> Caps {
@@ -293,7 +298,7 @@ pub(crate) mod tests {
     #[test]
     fn the_bytes_of_a_managed_sweep_are_known_and_of_a_sample_are_not() {
         let sweep = planned(&settings("sequential", "256MiB"), &caps()).unwrap();
-        assert_eq!(sweep.expected, Some(Moved { htod: Bytes::mib(256), dtoh: Bytes::mib(256) }));
+        assert_eq!(sweep.expected, Some(Moved { htod: Bytes::mib(256), dtoh: Bytes::mib(256), between_gpus: None }));
         assert_eq!(planned(&settings("random", "256MiB"), &caps()).unwrap().expected, None);
         assert_eq!(planned(&settings("ping-pong", "4KiB"), &caps()).unwrap().expected, None);
         let advised = Settings { advice: Advice::ReadMostly, ..settings("sequential", "256MiB") };
@@ -302,7 +307,8 @@ pub(crate) mod tests {
 
     #[test]
     fn pages_travel_when_the_other_side_had_them() {
-        let moved = |htod: u64, dtoh: u64| Some(Moved { htod: Bytes::mib(htod), dtoh: Bytes::mib(dtoh) });
+        let moved =
+            |htod: u64, dtoh: u64| Some(Moved { htod: Bytes::mib(htod), dtoh: Bytes::mib(dtoh), between_gpus: None });
         for (workload, bytes) in [
             ("first-touch-gpu", moved(0, 64)),
             ("first-touch-cpu", moved(64, 64)),
@@ -314,6 +320,16 @@ pub(crate) mod tests {
         }
         let small = planned(&settings("sequential", "1MiB"), &caps()).unwrap();
         assert_eq!(small.expected, None, "the driver may pin what is fought over");
+    }
+
+    #[test]
+    fn what_two_gpus_hand_each_other_is_known_per_way() {
+        let two = Caps { gpus: 2, ..caps() };
+        let peer = planned(&settings("peer", "64MiB"), &two).unwrap();
+        let between = BetweenGpus { gpu0_to_gpu1: Bytes::mib(4 * 64), gpu1_to_gpu0: Bytes::mib(3 * 64) };
+        let moved = Moved { htod: Bytes::mib(64), dtoh: Bytes::mib(64), between_gpus: Some(between) };
+        assert_eq!((peer.expected, peer.gpus()), (Some(moved), 2));
+        assert_eq!(planned(&settings("sequential", "64MiB"), &two).unwrap().gpus(), 1);
     }
 
     #[test]

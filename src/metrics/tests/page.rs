@@ -44,7 +44,7 @@ fn everything() -> Session {
         shape: Shape::default(),
     };
     let (run, trace) = (RunId(1), TraceLevel::Full);
-    let start = RunStart { run, settings, label: None, trace, timed: Vec::new(), expected: None };
+    let start = RunStart { run, settings, label: None, trace, timed: Vec::new(), expected: None, gpus: 1 };
     let (timed, phases) = (Nanos::millis(1), Vec::new());
     let pass = Pass { run, index: 0, warmup: false, phases, timed, uvm: None, check: None };
     let mut session = Session::default();

@@ -1,5 +1,6 @@
 //! One block: what is known of its pages, and its history.
 
+use super::holder::{Held, Holder, Way, Ways};
 use crate::event::{BlockActivity, Proc};
 use crate::units::{Nanos, Stamp};
 use std::collections::VecDeque;
@@ -92,6 +93,21 @@ pub struct Hints {
     pub unplaced_copies: bool,
     /// Every migration of the window is told.
     pub itemised: bool,
+    /// From where to where pages went in the window.
+    pub ways: Ways,
+    /// The only way of the window, where pages have been on more GPUs than one.
+    pub way: Option<Way>,
+}
+
+/// What happened in up to 100 ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lately {
+    /// From when on.
+    pub at: Stamp,
+    /// Sums.
+    pub sum: BlockActivity,
+    /// From where to where the pages went, where there are several GPUs and it is known.
+    pub way: Option<Way>,
 }
 
 /// A block of a managed range.
@@ -103,8 +119,8 @@ pub struct Block {
     pub cpu_mapped: Option<u16>,
     /// Sums over the session.
     pub totals: Totals,
-    /// What happened lately, oldest first: each entry covers up to 100 ms from its stamp on.
-    pub recent: VecDeque<(Stamp, BlockActivity)>,
+    /// What happened lately, oldest first.
+    pub recent: VecDeque<Lately>,
     /// The newest fault of either side.
     pub faulted: Option<Stamp>,
     /// The newest copy, and to which side it went.
@@ -114,6 +130,7 @@ pub struct Block {
     both: u16,
     rest: Rest,
     remote: bool,
+    held: Held,
     proved: Stamp,
 }
 
@@ -131,6 +148,7 @@ impl Block {
             both: 0,
             rest: Rest::Nowhere,
             remote: false,
+            held: Held::default(),
             proved: Stamp(0),
         }
     }
@@ -165,6 +183,16 @@ impl Block {
         self.gpu
     }
 
+    /// Which GPU holds what is on one; `None` if nothing is.
+    pub(super) fn holder(&self) -> Option<Holder> {
+        self.held.holder().filter(|_| self.gpu > 0)
+    }
+
+    /// Pages may have gone from GPU to GPU unseen.
+    pub(super) fn unwatched(&mut self) {
+        self.held.left(None);
+    }
+
     /// Faults lately, each counting less the longer ago it was.
     pub fn heat(&self, now: Stamp) -> f64 {
         let (heat, at) = self.heat;
@@ -177,8 +205,10 @@ impl Block {
         }
     }
 
-    pub(super) fn pass_left(&mut self, at: Stamp, on_gpu: bool) {
-        self.gpu = if on_gpu { self.pages } else { 0 };
+    /// A pass left all of it on the CPU, or on a GPU, if only one comes into question on that one.
+    pub(super) fn pass_left(&mut self, at: Stamp, on_gpu: Option<Option<u16>>) {
+        self.gpu = if on_gpu.is_some() { self.pages } else { 0 };
+        self.held.left(on_gpu.flatten());
         self.both = 0;
         self.rest = Rest::Cpu;
         self.remote = false;
@@ -202,7 +232,10 @@ impl Block {
         if read_mostly {
             self.both = (self.gpu + pages).saturating_sub(self.pages).max(self.both.min(pages));
         } else {
-            self.gpu = self.gpu.min(self.pages - pages);
+            if self.gpu > self.pages - pages {
+                self.gpu = self.pages - pages;
+                self.held.counted_anew();
+            }
             self.both = 0;
         }
         if self.rest == Rest::Nowhere || pages + self.gpu >= self.pages {
@@ -218,7 +251,8 @@ impl Block {
 
     pub(super) fn happened(&mut self, at: Stamp, a: &BlockActivity, hints: Hints) {
         self.totals.add(a);
-        self.remember(at, a);
+        let moved = a.to_gpu_pages > 0 || a.to_cpu_pages > 0;
+        self.remember(at, a, hints.way.filter(|_| moved));
         let faults = a.gpu_faults + a.cpu_faults;
         if faults > 0 {
             self.heat = (self.heat(at) + f64::from(faults), at);
@@ -235,7 +269,7 @@ impl Block {
         let (to_gpu, to_cpu) = (narrow(a.to_gpu_pages), narrow(a.to_cpu_pages));
         if to_gpu + to_cpu > 0 {
             self.remote = false;
-            let to = if to_cpu > to_gpu { Proc::Cpu } else { Proc::Gpu(0) };
+            let to = if to_cpu > to_gpu { Proc::Cpu } else { Proc::Gpu(hints.ways.gpu().unwrap_or(0)) };
             self.copied = Some((at, to));
         }
         if hints.unplaced_copies {
@@ -250,17 +284,21 @@ impl Block {
             self.rest = Rest::Unknown;
         }
         if to_gpu + to_cpu > 0 {
-            self.copy(at, (to_gpu, to_cpu), narrow(a.duplicated), hints.itemised);
+            self.copy(at, (to_gpu, to_cpu), narrow(a.duplicated), &hints);
+            self.held.moved((a.to_gpu_pages, a.to_cpu_pages), a.duplicated > 0, self.gpu, &hints.ways);
         }
         self.drop_copies(a);
     }
 
     /// Pages that were copied and duplicated stay where they were too.
-    fn copy(&mut self, at: Stamp, (to_gpu, to_cpu): (i32, i32), duplicated: i32, itemised: bool) {
+    fn copy(&mut self, at: Stamp, (to_gpu, to_cpu): (i32, i32), duplicated: i32, hints: &Hints) {
         let pages = i32::from(self.pages);
         let doubled_on_gpu = duplicated.min(to_gpu);
         let doubled_on_cpu = (duplicated - doubled_on_gpu).min(to_cpu);
-        let gpu = i32::from(self.gpu) + to_gpu - (to_cpu - doubled_on_cpu);
+        // What came from another GPU is no more on GPUs than it was.
+        let before = i32::from(self.gpu);
+        let on_gpus = if hints.ways.only_from_gpus() { before.max(to_gpu.min(pages)) } else { before + to_gpu };
+        let gpu = on_gpus - (to_cpu - doubled_on_cpu);
         // A block that came whole is known whatever was known of it before.
         let whole = to_gpu >= pages || to_cpu >= pages;
         if to_cpu > 0 || self.rest == Rest::Nowhere || whole {
@@ -268,7 +306,7 @@ impl Block {
         }
         self.gpu = gpu.clamp(0, pages) as u16;
         self.both = (i32::from(self.both) + duplicated).clamp(0, i32::from(self.gpu)) as u16;
-        if itemised {
+        if hints.itemised {
             self.proved = at;
         }
     }
@@ -278,6 +316,7 @@ impl Block {
         if a.invalidated == 0 {
             return;
         }
+        self.held.dropped_copies();
         let dropped = (narrow(a.invalidated) as u16).min(self.both);
         match (a.gpu_faults > 0, a.cpu_faults > 0) {
             (true, false) => self.both -= dropped,
@@ -290,15 +329,21 @@ impl Block {
         }
     }
 
-    fn remember(&mut self, at: Stamp, a: &BlockActivity) {
-        if let Some((_, sum)) = self.recent.back_mut().filter(|(began, _)| at.since(*began) < ENTRY) {
-            add(sum, a);
-            return;
+    fn remember(&mut self, at: Stamp, a: &BlockActivity, way: Option<Way>) {
+        // Faults go with either way, copies only with their own.
+        let moved = |a: &BlockActivity| a.to_gpu_pages > 0 || a.to_cpu_pages > 0;
+        let goes =
+            |last: &&mut Lately| at.since(last.at) < ENTRY && (last.way == way || !moved(a) || !moved(&last.sum));
+        if let Some(last) = self.recent.back_mut().filter(goes) {
+            if moved(a) {
+                last.way = way;
+            }
+            return add(&mut last.sum, a);
         }
         if self.recent.len() == KEPT {
             self.recent.pop_front();
         }
-        self.recent.push_back((at, *a));
+        self.recent.push_back(Lately { at, sum: *a, way });
     }
 }
 

@@ -1,6 +1,6 @@
 use super::super::tests::{at, fold, pass, settings, start};
 use super::*;
-use crate::event::{BlockActivity, Body, Counters, RunEvent, RunId, UvmEvents};
+use crate::event::{BlockActivity, Body, Cause, Counters, Migrated, RunEvent, RunId, UvmEvents};
 use crate::session::Session;
 use crate::units::{Bytes, Nanos};
 
@@ -33,6 +33,36 @@ fn mapped(ms: u64, pages: &[u16]) -> (u64, Body) {
 fn places(session: &Session) -> Vec<Place> {
     let map = &session.residency.maps[0];
     (0..map.blocks.len()).map(|i| map.place(i)).collect()
+}
+
+fn handed(ms: u64, from: Proc, to: Proc, blocks: Vec<BlockActivity>) -> (u64, Body) {
+    let bytes = blocks.iter().map(|b| u64::from(b.to_gpu_pages.max(b.to_cpu_pages)) * PAGE).sum();
+    let migrated = vec![Migrated { src: from, dst: to, cause: Cause::Fault, bytes, copies: 1 }];
+    tick(ms, TraceLevel::Full, UvmEvents { blocks, migrated, ..UvmEvents::default() })
+}
+
+#[test]
+fn a_page_that_goes_from_gpu_to_gpu_is_on_one_of_them_and_the_way_is_kept() {
+    let (cpu, first, second) = (Proc::Cpu, Proc::Gpu(0), Proc::Gpu(1));
+    let holders = |session: &Session| {
+        let map = &session.residency.maps[0];
+        (0..map.blocks.len()).map(|i| session.residency.holder(map, i)).collect::<Vec<_>>()
+    };
+    let mut events = vec![
+        allocated(4),
+        window(10, TraceLevel::Full, vec![written(0), written(1)]),
+        handed(20, cpu, first, vec![to_gpu(0, 512), to_gpu(1, 100)]),
+    ];
+    assert_eq!(holders(&fold(events.clone())), [None, None], "pages have been on one GPU only");
+    events.push(handed(30, first, second, vec![to_gpu(0, 200), to_gpu(1, 100)]));
+    let session = fold(events.clone());
+    assert_eq!(holders(&session), [Some(Holder::Several), Some(Holder::One(1))]);
+    let blocks = &session.residency.maps[0].blocks;
+    assert_eq!((blocks[0].gpu_pages(), blocks[1].gpu_pages()), (512, 100), "no more are on GPUs than were");
+    let ways: Vec<_> = blocks[0].recent.iter().map(|lately| lately.way).collect();
+    assert_eq!(ways.last(), Some(&Some((first, second))));
+    events.push(tick(40, TraceLevel::Faults, UvmEvents::default()));
+    assert_eq!(holders(&fold(events)), [Some(Holder::Untold); 2], "what is not traced may have gone anywhere");
 }
 
 fn written(index: u64) -> BlockActivity {

@@ -1,5 +1,6 @@
 //! The screen and the update function, over a session made by hand.
 
+mod peer;
 mod recorded;
 mod screens;
 mod updates;
@@ -113,7 +114,15 @@ fn started(ms: u64, run: u32, settings: Settings) -> Event {
     let timed = vec![Phase::MoveToGpu, Phase::Kernel];
     at(
         ms,
-        Body::Run(RunEvent::Started(RunStart { run: RunId(run), settings, trace, timed, label: None, expected: None })),
+        Body::Run(RunEvent::Started(RunStart {
+            run: RunId(run),
+            settings,
+            trace,
+            timed,
+            label: None,
+            expected: None,
+            gpus: 1,
+        })),
     )
 }
 

@@ -2,11 +2,12 @@
 
 use super::context::Context;
 use crate::event::{MemoryKind, Proc, TraceLevel};
-use crate::session::{Place, RangeMap, Session};
+use crate::session::{Holder, Place, RangeMap, Session};
 use crate::ui::theme::Role;
 use crate::units::{Nanos, Stamp};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use std::collections::BTreeMap;
 
 /// A copy or a fault is seen in its cell for this long: more than a frame, less than a sweep.
 const FLASH: Nanos = Nanos::millis(40);
@@ -20,6 +21,8 @@ pub struct Cell {
     pub blocks: usize,
     /// Where most of it lives.
     pub place: Place,
+    /// Which of several GPUs holds it, if it lives on a GPU.
+    pub holder: Option<Holder>,
     /// Faults lately, per block.
     pub heat: f64,
     /// A copy of this moment: whether to a GPU.
@@ -29,15 +32,19 @@ pub struct Cell {
 }
 
 /// A range's cells of `per` blocks; `first` is its first block's number through all ranges.
-pub fn cells(map: &RangeMap, first: usize, per: usize, now: Stamp) -> Vec<Cell> {
+pub fn cells(session: &Session, map: &RangeMap, first: usize, per: usize) -> Vec<Cell> {
+    let now = session.now;
     let lately = |at: Option<Stamp>| at.is_some_and(|at| now.since(at) < FLASH);
     let cell = |from: usize| {
         let blocks = &map.blocks[from..(from + per).min(map.blocks.len())];
         let copied = blocks.iter().filter_map(|block| block.copied).max_by_key(|(at, _)| *at);
+        let place = together((from..from + blocks.len()).map(|i| map.place(i)));
+        let there = (from..from + blocks.len()).filter(|i| map.place(*i) == place);
         Cell {
             first: first + from,
             blocks: blocks.len(),
-            place: together((from..from + blocks.len()).map(|i| map.place(i))),
+            place,
+            holder: one_holder(there.map(|i| holder(session, map, i))),
             heat: blocks.iter().map(|block| block.heat(now)).sum::<f64>() / blocks.len().max(1) as f64,
             copying: copied.filter(|(at, _)| lately(Some(*at))).map(|(_, to)| to != Proc::Cpu),
             faulting: blocks.iter().any(|block| lately(block.faulted)),
@@ -63,13 +70,29 @@ fn together(places: impl Iterator<Item = Place>) -> Place {
     }
 }
 
+/// Who holds a block that lives on a GPU, where there are several.
+pub fn holder(session: &Session, map: &RangeMap, index: usize) -> Option<Holder> {
+    session.residency.holder(map, index).filter(|_| map.place(index) == Place::Gpu)
+}
+
+/// The holder of several blocks: the one that all have, else several GPUs, or none that is told.
+fn one_holder(mut all: impl Iterator<Item = Option<Holder>>) -> Option<Holder> {
+    let first = all.next()??;
+    let same = |sum: Holder, next: Holder| match (sum, next) {
+        (a, b) if a == b => a,
+        (Holder::Untold, _) | (_, Holder::Untold) => Holder::Untold,
+        _ => Holder::Several,
+    };
+    Some(all.flatten().fold(first, same))
+}
+
 /// Glyph and style of a cell.
 pub fn glyph(cx: &Context, cell: &Cell) -> (&'static str, Style) {
     let (text, role) = match cell.copying {
         Some(true) => (cx.theme.pick("»", ">"), Role::HtoD),
         Some(false) => (cx.theme.pick("«", "<"), Role::DtoH),
         None if cell.faulting => (cx.theme.pick("✦", "*"), Role::Faulting),
-        None => (mark(cx, cell.place), role(cell.place)),
+        None => mark(cx, cell.place, cell.holder),
     };
     let heat = match cell.heat {
         h if h >= 200.0 => 3,
@@ -81,8 +104,40 @@ pub fn glyph(cx: &Context, cell: &Cell) -> (&'static str, Style) {
     (text, cx.theme.heat(heat).map_or(style, |colour| style.bg(colour)))
 }
 
-/// The mark of a place.
-pub fn mark(cx: &Context, place: Place) -> &'static str {
+/// The mark of a place and its colour; where there are several GPUs, of the one that holds it.
+pub fn mark(cx: &Context, place: Place, holder: Option<Holder>) -> (&'static str, Role) {
+    match holder {
+        Some(holder) => held(cx, holder),
+        None => (plain(cx, place), role(place)),
+    }
+}
+
+/// The GPU with the least number has the mark of the only one. Programs rarely use more than four.
+fn held(cx: &Context, holder: Holder) -> (&'static str, Role) {
+    let gpus = &cx.session.residency.gpus;
+    match holder {
+        Holder::One(n) => match gpus.iter().position(|gpu| *gpu == n) {
+            Some(0) => (cx.theme.pick("■", "0"), Role::Gpu),
+            Some(1) => (cx.theme.pick("◆", "1"), Role::Peer),
+            Some(2) => (cx.theme.pick("▲", "2"), Role::Peer),
+            Some(3) => (cx.theme.pick("▼", "3"), Role::Peer),
+            _ => (cx.theme.pick("●", "+"), Role::Peer),
+        },
+        Holder::Several => (cx.theme.pick("◈", "&"), Role::Both),
+        Holder::Untold => (cx.theme.pick("◇", "g"), Role::Dim),
+    }
+}
+
+/// A holder in words.
+pub fn held_by(holder: Holder) -> String {
+    match holder {
+        Holder::One(n) => format!("GPU {n}"),
+        Holder::Several => "several GPUs".to_owned(),
+        Holder::Untold => "a GPU, not told".to_owned(),
+    }
+}
+
+fn plain(cx: &Context, place: Place) -> &'static str {
     match place {
         Place::Gpu => cx.theme.pick("■", "G"),
         Place::Cpu => cx.theme.pick("□", "c"),
@@ -119,20 +174,24 @@ pub fn name(place: Place) -> &'static str {
     }
 }
 
-/// Marks, names and shares of the places that there are, most blocks first come as they stand in the legend.
+/// Marks, names and shares of the places and holders that there are, in the order of the places.
 pub fn legend(cx: &Context) -> Vec<Line<'static>> {
-    let maps = &cx.session.residency.maps;
-    let all: usize = maps.iter().map(|map| map.blocks.len()).sum();
-    let count = |place| maps.iter().map(|map| (0..map.blocks.len()).filter(|i| map.place(*i) == place).count()).sum();
-    let shares = Place::ALL.into_iter().map(|place| (place, count(place))).filter(|(_, n): &(_, usize)| *n > 0);
-    shares
-        .map(|(place, n)| {
+    let mut counts: BTreeMap<(usize, Option<Holder>), usize> = BTreeMap::new();
+    for (map, index) in cx.session.residency.blocks() {
+        let place = map.place(index);
+        let order = Place::ALL.iter().position(|known| *known == place).unwrap_or(0);
+        *counts.entry((order, holder(cx.session, map, index))).or_default() += 1;
+    }
+    let all: usize = counts.values().sum();
+    counts
+        .into_iter()
+        .map(|((order, holder), n)| {
+            let place = Place::ALL[order];
+            let (mark, role) = mark(cx, place, holder);
+            let name = holder.map_or_else(|| name(place).to_owned(), held_by);
             let percent = 100.0 * n as f64 / all.max(1) as f64;
             let percent = if n > 0 && percent < 0.5 { "<1".to_owned() } else { format!("{percent:.0}") };
-            Line::from(vec![
-                cx.span(role(place), format!("{} {} ", mark(cx, place), name(place))),
-                cx.span(Role::Value, format!("{percent} %")),
-            ])
+            Line::from(vec![cx.span(role, format!("{mark} {name} ")), cx.span(Role::Value, format!("{percent} %"))])
         })
         .collect()
 }

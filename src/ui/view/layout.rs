@@ -18,6 +18,8 @@ pub const SETTINGS: u16 = 5;
 pub enum Panel {
     /// Traffic of the link.
     Pcie,
+    /// What goes from GPU to GPU, where several work.
+    Peer,
     /// What the driver moved.
     Migrated,
     /// Page faults.
@@ -31,8 +33,9 @@ pub enum Panel {
 }
 
 /// Panels from top to bottom: rows that they need, and their share of what is left.
-const PANELS: [(Panel, u16, u16); 6] = [
+const PANELS: [(Panel, u16, u16); 7] = [
     (Panel::Pcie, 2, 4),
+    (Panel::Peer, 2, 3),
     (Panel::Migrated, 2, 4),
     (Panel::Faults, 2, 3),
     (Panel::Vram, 1, 1),
@@ -41,7 +44,7 @@ const PANELS: [(Panel, u16, u16); 6] = [
 ];
 
 /// What gives way first when there is no room; the time axis's labels go before all of them.
-const DROPPED: [Panel; 5] = [Panel::Residency, Panel::Vram, Panel::Faults, Panel::Passes, Panel::Migrated];
+const DROPPED: [Panel; 6] = [Panel::Residency, Panel::Vram, Panel::Peer, Panel::Faults, Panel::Passes, Panel::Migrated];
 
 /// The screen, divided.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,8 +69,8 @@ pub struct Layout {
     pub footer: Rect,
 }
 
-/// Divides the screen; `None` if it is too small.
-pub fn layout(area: Rect, mode: Mode, screen: Screen) -> Option<Layout> {
+/// Divides the screen; `None` if it is too small. `peers` says whether several GPUs work.
+pub fn layout(area: Rect, mode: Mode, screen: Screen, peers: bool) -> Option<Layout> {
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return None;
     }
@@ -94,13 +97,14 @@ pub fn layout(area: Rect, mode: Mode, screen: Screen) -> Option<Layout> {
         strip = Some(row(body.y));
         body = Rect { y: body.y + 1, height: body.height - 1, ..body };
     }
-    let (panels, axis) = stack(body, mode);
+    let (panels, axis) = stack(body, mode, peers);
     Some(Layout { header, tabs, column, strip, charts: body, sentence: None, panels, axis, footer })
 }
 
 /// Stacks the panels.
-fn stack(body: Rect, mode: Mode) -> (Vec<(Panel, Rect)>, Option<Rect>) {
+fn stack(body: Rect, mode: Mode, peers: bool) -> (Vec<(Panel, Rect)>, Option<Rect>) {
     let mut shown = PANELS.to_vec();
+    shown.retain(|(panel, ..)| peers || *panel != Panel::Peer);
     if mode == Mode::Watch {
         // There the program and its sites take the place of the passes, and need more of it.
         shown.iter_mut().filter(|(panel, ..)| *panel == Panel::Passes).for_each(|(_, _, share)| *share = 7);
@@ -142,10 +146,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_lies_within_the_screen_and_apart(width in 1u16..400, height in 1u16..120) {
+        fn everything_lies_within_the_screen_and_apart(width in 1u16..400, height in 1u16..120, peers: bool) {
             let area = Rect::new(0, 0, width, height);
             for mode in [Mode::Live, Mode::Watch, Mode::Replay] {
-                let Some(l) = layout(area, mode, Screen::Live) else {
+                let Some(l) = layout(area, mode, Screen::Live, peers) else {
                     prop_assert!(width < LEAST.0 || height < LEAST.1);
                     continue;
                 };
@@ -157,7 +161,7 @@ mod tests {
                     prop_assert!(!a.is_empty());
                     prop_assert!(rects[i + 1..].iter().all(|b| a.intersection(*b).is_empty()));
                 }
-                let other = layout(area, mode, Screen::Memory);
+                let other = layout(area, mode, Screen::Memory, peers);
                 prop_assert!(other.is_some_and(|o| o.charts.height >= 14 && o.charts.intersection(o.footer).is_empty()));
                 prop_assert_eq!(l.panels.iter().map(|(_, r)| r.height + 1).sum::<u16>() + 1 + u16::from(l.axis.is_some()), l.charts.height);
             }
@@ -166,8 +170,10 @@ mod tests {
 
     #[test]
     fn the_smallest_screen_keeps_every_chart() {
-        let l = layout(Rect::new(0, 0, 60, 18), Mode::Live, Screen::Live).unwrap();
+        let l = layout(Rect::new(0, 0, 60, 18), Mode::Live, Screen::Live, false).unwrap();
         assert_eq!((l.panels.len(), l.axis, l.column), (5, None, None));
-        assert!(layout(Rect::new(0, 0, 80, 24), Mode::Live, Screen::Live).unwrap().column.is_some());
+        assert!(layout(Rect::new(0, 0, 80, 24), Mode::Live, Screen::Live, false).unwrap().column.is_some());
+        let two = layout(Rect::new(0, 0, 80, 24), Mode::Live, Screen::Live, true).unwrap();
+        assert_eq!(two.panels.len(), 7, "and the usual one has room for what goes between GPUs");
     }
 }

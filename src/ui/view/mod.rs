@@ -10,6 +10,7 @@ mod migrated;
 mod overlay;
 mod passes;
 mod pcie;
+mod peer;
 mod residency;
 mod screen;
 mod settings;
@@ -60,7 +61,7 @@ fn to_ascii(area: Rect, buf: &mut Buffer) {
 }
 
 fn paint(model: &Model, area: Rect, buf: &mut Buffer) {
-    let Some(layout) = layout::layout(area, model.setup.mode, model.ui.screen) else {
+    let Some(layout) = divided(model, area, model.ui.screen) else {
         let text = format!("terminal too small: {}{}{} needed", LEAST.0, model.setup.theme.pick("×", "x"), LEAST.1);
         buf.set_stringn(area.x, area.y, text, usize::from(area.width), ratatui::style::Style::new());
         return;
@@ -99,6 +100,7 @@ fn live(cx: &Context, layout: &Layout, buf: &mut Buffer) {
         let rule = Rect { y: content.y - 1, height: 1, ..layout.charts };
         match panel {
             Panel::Pcie => pcie::draw(cx, rule, *content, buf),
+            Panel::Peer => peer::draw(cx, rule, *content, buf),
             Panel::Migrated => migrated::draw(cx, rule, *content, buf),
             Panel::Faults => faults::draw(cx, rule, *content, buf),
             Panel::Vram => vram::draw(cx, rule, *content, buf),
@@ -117,7 +119,7 @@ fn live(cx: &Context, layout: &Layout, buf: &mut Buffer) {
 /// What a click at a position asks for.
 pub fn hit(model: &Model, column: u16, row: u16) -> Option<Action> {
     let screen = size(model);
-    let layout = layout::layout(screen, model.setup.mode, model.ui.screen)?;
+    let layout = divided(model, screen, model.ui.screen)?;
     let cx = context(model, &layout, screen);
     let at = (column, row);
     if layout.footer.contains(at.into()) {
@@ -150,14 +152,14 @@ fn live_hit(cx: &Context, layout: &Layout, at: (u16, u16)) -> Option<Action> {
 /// The block that the cursor of the memory map goes to.
 pub fn block_after(model: &Model, action: Action) -> usize {
     let screen = size(model);
-    let Some(layout) = layout::layout(screen, model.setup.mode, Screen::Memory) else { return model.ui.block };
+    let Some(layout) = divided(model, screen, Screen::Memory) else { return model.ui.block };
     screen::memory::block_after(&context(model, &layout, screen), layout.charts, action)
 }
 
 /// Lines by which the present screen can be scrolled.
 pub fn scrollable(model: &Model) -> u16 {
     let screen = size(model);
-    let Some(layout) = layout::layout(screen, model.setup.mode, model.ui.screen) else { return 0 };
+    let Some(layout) = divided(model, screen, model.ui.screen) else { return 0 };
     let cx = context(model, &layout, screen);
     match model.ui.screen {
         Screen::Machine => screen::machine::scrollable(&cx, layout.charts),
@@ -165,6 +167,10 @@ pub fn scrollable(model: &Model) -> u16 {
         Screen::Faults => screen::faults::scrollable(layout.charts),
         Screen::Live | Screen::Memory | Screen::Compare => 0,
     }
+}
+
+fn divided(model: &Model, area: Rect, screen: Screen) -> Option<Layout> {
+    layout::layout(area, model.setup.mode, screen, model.shown().on_several_gpus())
 }
 
 fn size(model: &Model) -> Rect {

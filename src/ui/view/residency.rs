@@ -58,7 +58,7 @@ fn placed(cx: &Context, plot: Rect, per: usize) -> Vec<(Cell, (u16, u16))> {
     let width = usize::from(plot.width.max(1));
     let mut placed = Vec::new();
     for map in &cx.session.residency.maps {
-        for cell in cells::cells(map, first, per, cx.session.now) {
+        for cell in cells::cells(cx.session, map, first, per) {
             let (x, y) = ((at % width) as u16, (at / width) as u16);
             if y < plot.height && x < plot.width {
                 placed.push((cell, (plot.x + x, plot.y + y)));

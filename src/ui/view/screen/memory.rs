@@ -2,6 +2,7 @@
 
 mod block;
 
+use crate::session::RangeMap;
 use crate::ui::keys::Action;
 use crate::ui::theme::Role;
 use crate::ui::view::cells::{self, Cell};
@@ -10,7 +11,7 @@ use crate::units::{BLOCK, Bytes};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 /// From this width on the block's history stands beside the map, else below.
 const BESIDE_FROM: u16 = 104;
@@ -96,7 +97,7 @@ impl Grid {
             }
             ranges.push((i, Rect { y: self.area.y + y as u16, height: 1, ..self.area }));
             y += 1;
-            let all = cells::cells(map, first, self.per, cx.session.now);
+            let all = cells::cells(cx.session, map, first, self.per);
             let lines = all.len().div_ceil(self.cells) * self.tall;
             for (n, cell) in all.into_iter().enumerate() {
                 let row = y + n / self.cells * self.tall;
@@ -146,10 +147,27 @@ fn range_line(cx: &Context, i: usize, row: Rect, buf: &mut Buffer) {
         cx.span(Role::Dim, format!("  {}  at {:#x}", map.range.bytes, map.range.address)),
     ];
     if let Some((gpu, cpu)) = map.shares() {
-        spans.push(cx.span(Role::Gpu, format!("  GPU {:.0} %", gpu * 100.0)));
+        spans.extend(gpus(cx, map, gpu));
         spans.push(cx.span(Role::Cpu, format!("  CPU {:.0} %", cpu * 100.0)));
     }
     buf.set_line(row.x, row.y, &Line::from(spans), row.width);
+}
+
+/// The share on GPUs; of several, of each that is known to hold something, and the rest.
+fn gpus(cx: &Context, map: &RangeMap, all: f64) -> Vec<Span<'static>> {
+    let gpus = &cx.session.residency.gpus;
+    let share = |role, name: String, share: f64| cx.span(role, format!("  {name} {:.0} %", share * 100.0));
+    if gpus.len() < 2 || all == 0.0 {
+        return vec![share(Role::Gpu, "GPU".to_owned(), all)];
+    }
+    let each: Vec<(u16, f64)> = gpus.iter().map(|n| (*n, map.share_of(*n))).collect();
+    let rest = all - each.iter().map(|(_, held)| held).sum::<f64>();
+    let role = |i: usize| if i == 0 { Role::Gpu } else { Role::Peer };
+    let mut spans: Vec<Span> =
+        each.into_iter().enumerate().map(|(i, (n, held))| share(role(i), format!("GPU {n}"), held)).collect();
+    // Blocks on several, and those of which nothing tells on which.
+    spans.extend((rest > 0.005).then(|| share(Role::Dim, "GPUs".to_owned(), rest)));
+    spans
 }
 
 fn legend(cx: &Context, inner: Rect, buf: &mut Buffer) {

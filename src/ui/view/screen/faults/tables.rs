@@ -11,7 +11,6 @@ use crate::units::{Bytes, count};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use std::collections::BTreeMap;
 
 const CAUSES: [(Cause, Role, &str); 6] = [
     (Cause::Fault, Role::ByFault, "fault"),
@@ -28,55 +27,91 @@ pub fn causes(cx: &Context, area: Rect, buf: &mut Buffer) {
     let run = &cx.session.uvm.run;
     if run.at_full == 0 {
         let c = &run.counters;
-        let text =
-            format!("HtoD {}, DtoH {}; by cause: n/a, needs trace full (t)", Bytes(c.bytes_htod), Bytes(c.bytes_dtoh));
+        let more = if cx.session.on_several_gpus() { "from GPU to GPU and " } else { "" };
+        let text = format!(
+            "HtoD {}, DtoH {}; {more}by cause: n/a, needs trace full (t)",
+            Bytes(c.bytes_htod),
+            Bytes(c.bytes_dtoh)
+        );
         let text = if cx.level() == TraceLevel::Off { cx.untraced().to_owned() } else { text };
         cx.words(inner, Role::Dim, &text, buf);
         return;
     }
-    let columns = |cells: [String; 4]| {
-        let [a, b, c, d] = cells;
-        if inner.width >= 54 { format!("{a:>10} {b:>9} {c:>10} {d:>9}") } else { format!("{a:>9} {c:>9}") }
+    let pairs = run.between_gpus();
+    // Ways from GPU to GPU have columns where there is room for them, else a row each.
+    let beside = usize::from(inner.width) + 1 >= NAME + (2 + pairs.len()) * WAY;
+    let mut ways = vec![("HtoD".to_owned(), Way::HtoD), ("DtoH".to_owned(), Way::DtoH)];
+    if beside {
+        ways.extend(pairs.keys().map(|(from, to)| (between(cx, *from, *to), Way::Between(*from, *to))));
+    }
+    let (wide, copies) = if ways.len() == 2 { (10, 9) } else { (9, 8) };
+    let with_copies = usize::from(inner.width) + 2 >= NAME + ways.len() * (wide + copies + 2) - 1;
+    let row = |cells: Vec<(String, String)>| {
+        let cell = |(bytes, n): (String, String)| match with_copies {
+            true => format!("{bytes:>wide$} {n:>copies$}"),
+            false => format!("{bytes:>9}"),
+        };
+        cells.into_iter().map(cell).collect::<Vec<_>>().join(" ")
     };
-    let head = columns(["HtoD".into(), "copies".into(), "DtoH".into(), "copies".into()]);
-    line(inner, 0, vec![cx.span(Role::Dim, format!("{:<15}{head}", ""))], buf);
+    let head = row(ways.iter().map(|(name, _)| (name.clone(), "copies".to_owned())).collect());
+    line(inner, 0, vec![cx.span(Role::Dim, format!("{:<NAME$}{head}", ""))], buf);
     let mut y = 1;
     for (cause, role, name) in CAUSES {
-        let [htod, dtoh] = [true, false].map(|to_gpu| sum(run, cause, to_gpu));
-        let rare = matches!(cause, Cause::AccessCounters | Cause::Unknown);
-        if rare && htod.1 + dtoh.1 == 0 {
+        let sums: Vec<(u64, u64)> = ways.iter().map(|(_, way)| sum(run, cause, *way)).collect();
+        // Where ways need rows, what never happened makes room for them.
+        let rare = matches!(cause, Cause::AccessCounters | Cause::Unknown) || (!beside && cause == Cause::Eviction);
+        if rare && sums.iter().all(|(_, copies)| *copies == 0) {
             continue;
         }
-        let bytes = |n: u64| if n == 0 { "-".to_owned() } else { Bytes(n).to_string() };
-        let copies = |n: u64| if n == 0 { "-".to_owned() } else { count(n as f64) };
-        let text = columns([bytes(htod.0), copies(htod.1), bytes(dtoh.0), copies(dtoh.1)]);
-        line(inner, y, vec![cx.span(role, format!("{name:<15}")), cx.span(Role::Text, text)], buf);
+        let text = row(sums.into_iter().map(amounts).collect());
+        line(inner, y, vec![cx.span(role, format!("{name:<NAME$}")), cx.span(Role::Text, text)], buf);
         y += 1;
     }
-    for ((src, dst), (bytes, copies)) in between_gpus(run) {
-        let way = format!("{src} {} {dst}", cx.theme.pick("→", ">"));
-        let text = columns([Bytes(bytes).to_string(), count(copies as f64), String::new(), String::new()]);
-        line(inner, y, vec![cx.span(Role::Gpu, format!("{way:<15}")), cx.span(Role::Text, text)], buf);
+    for ((from, to), sums) in pairs.into_iter().filter(|_| !beside) {
+        let text = row(vec![amounts(sums)]);
+        line(
+            inner,
+            y,
+            vec![cx.span(Role::Peer, format!("{:<NAME$}", between(cx, from, to))), cx.span(Role::Text, text)],
+            buf,
+        );
         y += 1;
     }
 }
 
-/// Bytes and copies from one GPU to another, whatever the cause: they are in no counter.
-fn between_gpus(run: &Tally) -> BTreeMap<(Proc, Proc), (u64, u64)> {
-    let mut sums: BTreeMap<(Proc, Proc), (u64, u64)> = BTreeMap::new();
-    for ((src, dst, _), (bytes, copies)) in &run.migrated {
-        if *src != Proc::Cpu && *dst != Proc::Cpu {
-            let sum = sums.entry((*src, *dst)).or_default();
-            *sum = (sum.0 + bytes, sum.1 + copies);
-        }
-    }
-    sums
+/// Columns of a cause's name, and of a way's bytes with the blank before them.
+const NAME: usize = 15;
+const WAY: usize = 10;
+
+/// From where to where.
+#[derive(Clone, Copy)]
+enum Way {
+    HtoD,
+    DtoH,
+    Between(u16, u16),
 }
 
-fn sum(run: &Tally, cause: Cause, to_gpu: bool) -> (u64, u64) {
-    // What goes from GPU to GPU is neither.
-    let same = |(src, dst, of): &(Proc, Proc, Cause)| *of == cause && if to_gpu { *src } else { *dst } == Proc::Cpu;
-    run.migrated.iter().filter(|(key, _)| same(key)).fold((0, 0), |sum, (_, m)| (sum.0 + m.0, sum.1 + m.1))
+fn between(cx: &Context, from: u16, to: u16) -> String {
+    format!("GPU {from}{}{to}", cx.theme.pick("→", ">"))
+}
+
+fn amounts((bytes, copies): (u64, u64)) -> (String, String) {
+    match copies {
+        0 => ("-".to_owned(), "-".to_owned()),
+        _ => (Bytes(bytes).to_string(), count(copies as f64)),
+    }
+}
+
+/// Bytes and copies of a cause that went a way.
+fn sum(run: &Tally, cause: Cause, way: Way) -> (u64, u64) {
+    let goes = |src: Proc, dst: Proc| match way {
+        // What goes from GPU to GPU is neither.
+        Way::HtoD => src == Proc::Cpu,
+        Way::DtoH => dst == Proc::Cpu,
+        Way::Between(from, to) => (src, dst) == (Proc::Gpu(from), Proc::Gpu(to)),
+    };
+    let same = run.migrated.iter().filter(|((src, dst, of), _)| *of == cause && goes(*src, *dst));
+    same.fold((0, 0), |sum, (_, m)| (sum.0 + m.0, sum.1 + m.1))
 }
 
 fn line(area: Rect, y: u16, spans: Vec<Span<'static>>, buf: &mut Buffer) {
@@ -170,9 +205,9 @@ pub fn hottest(cx: &Context, area: Rect, buf: &mut Buffer) {
     line(inner, 0, vec![cx.span(Role::Dim, "    block     GPU     CPU")], buf);
     for (y, (map, index)) in hot.into_iter().enumerate() {
         let totals = &map.blocks[index].totals;
-        let place = map.place(index);
+        let (mark, role) = cells::mark(cx, map.place(index), cells::holder(cx.session, map, index));
         let spans = vec![
-            cx.span(cells::role(place), format!("{} ", cells::mark(cx, place))),
+            cx.span(role, format!("{mark} ")),
             cx.span(Role::Text, format!("{:>7}", index + 1)),
             cx.span(Role::Gpu, format!("{:>8}", count(totals.gpu_faults as f64))),
             cx.span(Role::Cpu, format!("{:>8}", count(totals.cpu_faults as f64))),

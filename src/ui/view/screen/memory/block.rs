@@ -1,8 +1,9 @@
 //! One block: where it lives, and what happened to it.
 
-use crate::event::{BlockActivity, TraceLevel};
-use crate::session::{Block, Place, RangeMap, Totals};
+use crate::event::{BlockActivity, Proc, TraceLevel};
+use crate::session::{Block, Holder, Lately, Place, RangeMap, Totals, Way};
 use crate::ui::theme::Role;
+use crate::ui::view::cells;
 use crate::ui::view::context::Context;
 use crate::units::{Bytes, PAGE, count};
 use ratatui::buffer::Buffer;
@@ -55,8 +56,9 @@ fn plain(cx: &Context, label: &str, role: Role, value: String) -> Line<'static> 
 
 fn state(cx: &Context, map: &RangeMap, index: usize, block: &Block) -> Vec<Line<'static>> {
     let place = map.place(index);
+    let holder = cells::holder(cx.session, map, index);
     let words = match place {
-        Place::Gpu => "on the GPU".to_owned(),
+        Place::Gpu => on_gpu(holder),
         Place::Cpu => "on the CPU".to_owned(),
         Place::Both => "on both sides".to_owned(),
         Place::Split => format!("{}/{} on GPU", block.gpu_pages(), block.pages),
@@ -69,11 +71,20 @@ fn state(cx: &Context, map: &RangeMap, index: usize, block: &Block) -> Vec<Line<
         None => "n/a: not read".to_owned(),
     };
     vec![
-        plain(cx, "lives", crate::ui::view::cells::role(place), words),
+        plain(cx, "lives", cells::mark(cx, place, holder).1, words),
         plain(cx, "CPU maps", Role::Text, mapped),
         plain(cx, "address", Role::Text, format!("{:#x}", map.address(index))),
         plain(cx, "size", Role::Text, Bytes(u64::from(block.pages) * PAGE).to_string()),
     ]
+}
+
+fn on_gpu(holder: Option<Holder>) -> String {
+    match holder {
+        None => "on the GPU".to_owned(),
+        Some(Holder::One(n)) => format!("on GPU {n}"),
+        Some(Holder::Several) => "on several GPUs".to_owned(),
+        Some(Holder::Untold) => "on a GPU, not told which".to_owned(),
+    }
 }
 
 fn sums(cx: &Context, block: &Block) -> Vec<Line<'static>> {
@@ -138,17 +149,34 @@ fn history(cx: &Context, block: &Block) -> Vec<Line<'static>> {
         let needs = if cx.level() < TraceLevel::Faults { "n/a: needs trace faults (t)" } else { "nothing" };
         lines.push(Line::from(cx.span(Role::Dim, needs)));
     }
-    for (at, what) in block.recent.iter().rev() {
+    for Lately { at, sum, way } in block.recent.iter().rev() {
         let ago = cx.session.now.since(*at).seconds();
         let ago = format!("{}{ago:.1}", cx.theme.pick("−", "-"));
         let mut spans = vec![cx.span(Role::Dim, format!("{ago:>5} s "))];
-        spans.extend(happened(cx, what));
+        spans.extend(way.map(|way| went(cx, way, sum)));
+        spans.extend(happened(cx, sum, way.is_some()));
         lines.push(Line::from(spans));
     }
     lines
 }
 
-fn happened(cx: &Context, a: &BlockActivity) -> Vec<Span<'static>> {
+/// From where to where the pages went, how many, and why: `GPU 0 → GPU 1 2 MiB by fault`.
+fn went(cx: &Context, (from, to): Way, a: &BlockActivity) -> Span<'static> {
+    let role = match (from, to) {
+        (_, Proc::Cpu) => Role::DtoH,
+        (Proc::Cpu, _) => Role::HtoD,
+        _ => Role::Peer,
+    };
+    // The driver's own prefetch comes with a fault.
+    let why =
+        [(a.by_fault.saturating_add(a.by_prefetch), " by fault"), (a.by_user, ", yours"), (a.by_eviction, ", evicted")];
+    let why = why.iter().max_by_key(|(pages, _)| *pages).filter(|(pages, _)| *pages > 0).map_or("", |(_, why)| why);
+    let bytes = Bytes(u64::from(a.to_gpu_pages.saturating_add(a.to_cpu_pages)) * PAGE);
+    cx.span(role, format!("{from} {} {to} {bytes}{why} ", cx.theme.pick("→", ">")))
+}
+
+/// Faults and copies; of copies whose way is told nothing more.
+fn happened(cx: &Context, a: &BlockActivity, told: bool) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     let (to_gpu, to_cpu) = (cx.theme.pick("»", ">"), cx.theme.pick("«", "<"));
     let bytes = |pages: u32| Bytes(u64::from(pages) * PAGE).to_string();
@@ -159,7 +187,7 @@ fn happened(cx: &Context, a: &BlockActivity) -> Vec<Span<'static>> {
         (a.to_cpu_pages, Role::DtoH, format!("{to_cpu}{}", bytes(a.to_cpu_pages))),
         (a.thrash, Role::Warning, format!("thrash {}", a.thrash)),
     ] {
-        if n > 0 {
+        if n > 0 && !(told && matches!(role, Role::HtoD | Role::DtoH)) {
             spans.push(cx.span(role, format!("{text} ")));
         }
     }

@@ -1,0 +1,68 @@
+//! What goes from GPU to GPU, each way. The driver does not say what carries it (NVLink or PCIe), so the panel does not either.
+
+use super::context::{Context, Plot};
+use super::pcie::axis_rate;
+use crate::event::TraceLevel;
+use crate::session::{Session, UvmPoint};
+use crate::ui::theme::Role;
+use crate::ui::widget::chart::Together;
+use crate::units::gb_per_s;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+/// Why there is no figure below level full.
+const NEEDS_FULL: &str = "n/a: needs trace full (t), no counter has the bytes between GPUs";
+
+/// Draws the panel below its rule.
+pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
+    let [up, down] = [0, 1].map(|way| move |point: &UvmPoint| rate(point, way));
+    let title = Line::from(vec![cx.span(Role::Title, "GPU to GPU"), cx.span(Role::Dim, " GB/s")]);
+    let full = cx.level() == TraceLevel::Full;
+    let mut parts = Vec::new();
+    if full {
+        let now = |value: Option<f64>| format!("{:>5}", value.map_or_else(|| "?".to_owned(), gb_per_s));
+        let names = names(cx);
+        parts.push(cx.figure(Role::Gpu, &names[0], &now(cx.uvm_now(up))));
+        parts.push(cx.figure(Role::Peer, &names[1], &now(cx.uvm_now(down))));
+        let both = |point: &UvmPoint| Some(rate(point, 0)? + rate(point, 1)?);
+        parts.extend(cx.peak_and_mean(&both, &gb_per_s));
+    }
+    cx.rule(rule, cx.corners(false), title, &parts, buf);
+    let curves = vec![(Role::Gpu, cx.uvm(up)), (Role::Peer, cx.uvm(down))];
+    let nothing = curves.iter().all(|(_, values)| values.iter().all(Option::is_none));
+    if nothing && !full {
+        return cx.instead(area, NEEDS_FULL, buf);
+    }
+    cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 1e8, ceiling: None, label: &axis_rate }, buf);
+    if !full {
+        cx.remark(area, NEEDS_FULL, buf);
+    }
+}
+
+/// Bytes per second to a GPU with a higher number (0) or with a lower one (1).
+fn rate(point: &UvmPoint, way: usize) -> Option<f64> {
+    point.per_second(point.events.as_ref()?.between_gpus?[way])
+}
+
+/// The two ways: by the numbers of the GPUs where there are two.
+fn names(cx: &Context) -> [String; 2] {
+    let to = cx.theme.pick("→", ">");
+    match pair(cx.session) {
+        Some((low, high)) => [format!("GPU {low}{to}{high}"), format!("GPU {high}{to}{low}")],
+        None => ["to higher numbers".to_owned(), "to lower".to_owned()],
+    }
+}
+
+/// The only two GPUs between which pages went in this run; the workload's own before any did.
+fn pair(session: &Session) -> Option<(u16, u16)> {
+    let mut pairs: Vec<(u16, u16)> =
+        session.uvm.run.between_gpus().into_keys().map(|(a, b)| (a.min(b), a.max(b))).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    match pairs[..] {
+        [] => Some((0, 1)),
+        [only] => Some(only),
+        _ => None,
+    }
+}
