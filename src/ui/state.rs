@@ -66,6 +66,8 @@ pub enum Overlay {
     Help(u16),
     /// A footprint above free GPU memory: run it all the same?
     Confirm(Box<Settings>),
+    /// What each trace level costs, as far as it has been measured.
+    Observer,
     /// Something failed; the line says what and what to do.
     Error(String),
 }
