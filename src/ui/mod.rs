@@ -5,6 +5,7 @@ mod digest;
 mod guard;
 mod input;
 mod keys;
+mod load;
 mod settings;
 mod setup;
 mod signals;
@@ -17,6 +18,7 @@ mod widget;
 pub use desk::{Desk, Errand, Shot, Watcher};
 pub use guard::{Guard, GuardError};
 pub use keys::{Footer, Group, TABLE as KEYS};
+pub use load::Load;
 pub use setup::{Entry, Mode, Setup};
 pub use state::{Model, Overlay, Screen, UiState};
 pub use theme::{Depth, Glyphs, Palette, Theme};
@@ -29,6 +31,7 @@ use crate::session::Session;
 use crate::units::{Nanos, Stamp};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, never, select_biased};
 use keys::Action;
+use load::Meter;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
@@ -82,7 +85,9 @@ pub fn run(
     let screen = Terminal::new(CrosstermBackend::new(guard::Screen::default()))?;
     let input = input::listen()?;
     let clock = Clock::start();
-    let mut ui = Loop { guard, screen, model: Model::new(setup), control, desk, clock, drawn: None, changed: true };
+    let meter = Meter::new(clock.now());
+    let model = Model::new(setup);
+    let mut ui = Loop { guard, screen, model, control, desk, clock, meter, drawn: None, changed: true };
     ui.turn(events, input)
 }
 
@@ -93,6 +98,7 @@ struct Loop<'a> {
     control: Sender<Control>,
     desk: Desk,
     clock: Clock,
+    meter: Meter,
     drawn: Option<Stamp>,
     changed: bool,
 }
@@ -158,6 +164,7 @@ impl Loop<'_> {
 
     fn take_in(&mut self, event: Event) {
         self.changed = true;
+        self.meter.event();
         update(&mut self.model, Msg::Event(Box::new(event)));
     }
 
@@ -240,6 +247,9 @@ impl Loop<'_> {
         Write::flush(self.screen.backend_mut())?;
         self.drawn = Some(now);
         self.changed = false;
+        if let Some(load) = self.meter.frame(now, self.clock.now()) {
+            self.model.ui.load = Some(load);
+        }
         Ok(())
     }
 

@@ -54,7 +54,9 @@ fn level_row(level: &LevelCost) -> String {
 fn remark(observer: &Observer) -> String {
     let least = observer.levels.iter().map(|level| level.passes).min().unwrap_or(0);
     let state = match observer.ended {
-        false => format!("Measuring: {least} of {OBSERVER_PASSES} passes of each level. A key that changes anything ends it. "),
+        false => format!(
+            "Measuring: {least} of {OBSERVER_PASSES} passes of each level. A key that changes anything ends it. "
+        ),
         true => String::new(),
     };
     format!(
