@@ -22,6 +22,9 @@ const FRAMES: usize = 300;
 const FRAME: Nanos = Nanos::millis(33);
 const HISTORY: Nanos = Nanos::millis(600_000);
 
+/// Says what is so already.
+const NOTHING: Body = Body::Run(RunEvent::Paused(false));
+
 /// A recording over and over, as one long session: each round's memory is freed, and its runs get new numbers.
 struct Endless {
     once: Vec<Event>,
@@ -50,9 +53,8 @@ impl Iterator for Endless {
         event.at.0 += self.round * self.length;
         match &mut event.body {
             // One session has one header, and the same memory from its first round on.
-            Body::Header(_) | Body::Allocated(_) if self.round > 0 => {
-                event.body = Body::Run(RunEvent::Paused(false));
-            }
+            Body::Header(_) | Body::Allocated(_) if self.round > 0 => event.body = NOTHING,
+            Body::Freed { .. } => event.body = NOTHING,
             Body::Run(RunEvent::Started(start)) => self.renumbered(&mut start.run),
             Body::Run(RunEvent::PassBegan { run, .. } | RunEvent::Ended { run, .. }) => self.renumbered(run),
             Body::Run(RunEvent::PassEnded(pass)) => self.renumbered(&mut pass.run),

@@ -44,8 +44,11 @@ use std::time::Duration;
 
 /// Least time between two frames.
 const FRAME: Nanos = Nanos::millis(33);
-/// A frame is drawn at least this often.
-const IDLE: Nanos = Nanos::millis(100);
+/// A frame of which nothing has changed is drawn again after this long: the picture is made of the model alone, so it would be
+/// the same one, and only a terminal that was written over by somebody else gains.
+const STILL: Nanos = Nanos::millis(1_000);
+/// Longest wait for anything: a panic of another thread has no channel.
+const TURN: Duration = Duration::from_millis(100);
 /// Events taken in before keys are looked at again.
 const BATCH: usize = 4_096;
 
@@ -233,7 +236,7 @@ impl Loop<'_> {
 
     fn draw_if_due(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        let wait = if self.changed { FRAME } else { IDLE };
+        let wait = if self.changed { FRAME } else { STILL };
         if self.drawn.is_some_and(|drawn| now.since(drawn) < wait) {
             return Ok(());
         }
@@ -254,9 +257,9 @@ impl Loop<'_> {
     }
 
     fn until_due(&self) -> Duration {
-        let wait = if self.changed { FRAME } else { IDLE };
+        let wait = if self.changed { FRAME } else { STILL };
         let passed = self.drawn.map_or(wait, |drawn| self.clock.now().since(drawn));
-        Duration::from_nanos(wait.0.saturating_sub(passed.0))
+        Duration::from_nanos(wait.0.saturating_sub(passed.0)).min(TURN)
     }
 }
 
