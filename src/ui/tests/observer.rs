@@ -93,7 +93,7 @@ fn the_machine_screen_tells_the_tool_s_own_cost_from_the_workload_s() {
     press(&mut model, KeyCode::F(5));
     let shown = text(&model, 200, 60);
     for part in [
-        "CPU 61.2 % of a core, memory 31.0 MiB, its workload included",
+        "CPU 61.2 % of a core, memory 31 MiB, its workload included",
         "screen 2.1 %, the driver's events n/a (not supported",
         "other probes 0.3 %",
         "12.3 k events/s, 30 frames/s, 1.23 ms a frame at most",
