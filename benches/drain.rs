@@ -1,5 +1,6 @@
 //! How fast the driver's queue is emptied: 64-byte entries a second on one core, through the real ring, decoder and fold.
 //! `cargo bench --bench drain`. A drain is of a whole queue of 2^20 entries, and ends a window as every 10 ms does.
+#![allow(clippy::panic)]
 
 use divan::counter::{BytesCount, ItemsCount};
 use umtop::probe::uvm::FilledRing;

@@ -1,7 +1,7 @@
 //! What a frame costs: drawing, comparing with the frame before and writing what differs, for each screen and size:
 //! `cargo bench --bench draw`. The session is ten minutes of a recording of an H200 at level full, played on from frame to
 //! frame at 30 a second.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! How fast events become a session: `cargo bench --bench fold`. A recording of an H200 is folded again and again, each time
 //! into a new session. Counted are events, and the entries of the driver's queue that their windows stand for.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! From a key to the picture that it changes, at 200×60, while the simulator faults as fast as it can: `cargo bench --bench
 //! keys`. The help is opened and closed; between keys pass other parts of a frame's period.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;
 

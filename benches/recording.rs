@@ -1,5 +1,5 @@
 //! Writing and reading recordings: events a second and bytes an event: `cargo bench --bench recording`.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! What a session of a day costs: `cargo bench --bench session`. Folding it, and copying it, which the dashboard does on the UI
 //! thread when a picture is frozen or a report is asked for.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::LazyLock;
 use umtop::clock::Clock;

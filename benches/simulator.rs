@@ -1,6 +1,6 @@
 //! How fast the simulator is: `cargo bench --bench simulator`. Page accesses a second on one core, at level counters (false) and
 //! full (true).
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use divan::counter::ItemsCount;
 use umtop::device::{Access, Affine, Device, Pattern, Touch};

@@ -1,5 +1,5 @@
 //! From the start of the program to its first frame, on the simulator: `cargo bench --bench startup`.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;
 
