@@ -45,6 +45,8 @@ use std::time::Duration;
 
 /// Least time between two frames.
 const FRAME: Nanos = Nanos::millis(33);
+/// The same after a key: who pressed it waits for the picture, but a paste must not draw a frame for each character.
+const PROMPT: Nanos = Nanos::millis(8);
 /// A frame of which nothing has changed is drawn again after this long: the picture is made of the model alone, so it would be
 /// the same one, and only a terminal that was written over by somebody else gains.
 const STILL: Nanos = Nanos::millis(1_000);
@@ -91,7 +93,7 @@ pub fn run(
     let clock = Clock::start();
     let meter = Meter::new(clock.now());
     let model = Model::new(setup);
-    let mut ui = Loop { guard, screen, model, control, desk, clock, meter, drawn: None, changed: true };
+    let mut ui = Loop { guard, screen, model, control, desk, clock, meter, drawn: None, changed: true, asked: false };
     ui.turn(events, input)
 }
 
@@ -105,6 +107,8 @@ struct Loop<'a> {
     meter: Meter,
     drawn: Option<Stamp>,
     changed: bool,
+    /// Whether a key or the like came since the last frame.
+    asked: bool,
 }
 
 impl Loop<'_> {
@@ -190,7 +194,7 @@ impl Loop<'_> {
     }
 
     fn handle(&mut self, msg: Msg) -> io::Result<Option<ExitReason>> {
-        self.changed = true;
+        (self.changed, self.asked) = (true, true);
         if let Msg::Key(key) = &msg {
             match keys::action(key) {
                 Some(Action::Suspend) => return self.suspend().map(|()| None),
@@ -247,7 +251,7 @@ impl Loop<'_> {
 
     fn draw_if_due(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        let wait = if self.changed { FRAME } else { STILL };
+        let wait = self.least();
         if self.drawn.is_some_and(|drawn| now.since(drawn) < wait) {
             return Ok(());
         }
@@ -265,15 +269,24 @@ impl Loop<'_> {
         queue!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
         Write::flush(self.screen.backend_mut())?;
         self.drawn = Some(now);
-        self.changed = false;
+        (self.changed, self.asked) = (false, false);
         if let Some(load) = self.meter.frame(now, self.clock.now()) {
             self.model.ui.load = Some(load);
         }
         Ok(())
     }
 
+    /// Least time from the last frame to the next.
+    fn least(&self) -> Nanos {
+        match (self.asked, self.changed) {
+            (true, _) => PROMPT,
+            (false, true) => FRAME,
+            (false, false) => STILL,
+        }
+    }
+
     fn until_due(&self) -> Duration {
-        let wait = if self.changed { FRAME } else { STILL };
+        let wait = self.least();
         let passed = self.drawn.map_or(wait, |drawn| self.clock.now().since(drawn));
         Duration::from_nanos(wait.0.saturating_sub(passed.0)).min(TURN)
     }
