@@ -1,8 +1,8 @@
-//! What the session costs: `cargo bench --bench session`. Events folded a second, and a copy of a session of a day, which the
-//! dashboard makes on the UI thread when a picture is frozen or a report is asked for. Best of five. On 2026-11-30, 2 cores that
-//! were shared: 1 108 ms before copies shared the history, 0.56 ms since; 0.008 ms for the first window after it.
-#![allow(clippy::unwrap_used)]
+//! What a session of a day costs: `cargo bench --bench session`. Folding it, and copying it, which the dashboard does on the UI
+//! thread when a picture is frozen or a report is asked for.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::sync::LazyLock;
 use umtop::clock::Clock;
 use umtop::event::{
     Advice, Body, CATALOGUE, Cause, Counters, Event, EventTotals, MemoryKind, Migrated, Pass, Phase, PhaseTime, Proc,
@@ -16,7 +16,6 @@ const WINDOWS: u64 = 24 * 3_600 * 100;
 /// Windows in a pass, and passes in a run: runs come to 4 320 passes each, more than are kept.
 const PASS: u64 = 4;
 const RUN: u64 = 4_320;
-const ROUNDS: u64 = 5;
 
 fn settings() -> Settings {
     Settings {
@@ -84,7 +83,8 @@ fn events(i: u64, out: &mut Vec<Event>) {
     }
 }
 
-fn main() {
+/// A day's session, folded once, and how fast that went.
+static DAY: LazyLock<Session> = LazyLock::new(|| {
     let clock = Clock::start();
     let mut session = Session::default();
     let range = Range { address: 1 << 40, bytes: Bytes::mib(10_240), memory: MemoryKind::Managed, label: "b".into() };
@@ -98,19 +98,24 @@ fn main() {
         folded += some.len();
         some.clear();
     }
-    println!("fold: {folded} events, {:.2} M events/s", folded as f64 / spent / 1e6);
-    let (mut copy, mut after) = (f64::MAX, f64::MAX);
-    for i in 0..ROUNDS {
-        let begin = clock.now();
-        let other = session.clone();
-        copy = copy.min(clock.now().since(begin).seconds());
-        // Whatever is shared must be parted when the session goes on.
-        events(WINDOWS + i, &mut some);
-        let begin = clock.now();
-        some.iter().for_each(|event| session.apply(event));
-        after = after.min(clock.now().since(begin).seconds());
-        some.clear();
-        drop(other);
-    }
-    println!("a copy: {:.3} ms; the first window after it: {:.3} ms", copy * 1e3, after * 1e3);
+    println!("a day: {folded} events folded, {:.2} M a second", folded as f64 / spent / 1e6);
+    session
+});
+
+fn main() {
+    LazyLock::force(&DAY);
+    divan::main();
+}
+
+#[divan::bench(sample_count = 50, sample_size = 1)]
+fn a_copy_of_a_day() -> Session {
+    DAY.clone()
+}
+
+/// Whatever is shared must be parted when the session goes on.
+#[divan::bench(sample_count = 50, sample_size = 1)]
+fn the_first_window_after_a_copy(bencher: divan::Bencher) {
+    let mut some = Vec::new();
+    events(WINDOWS, &mut some);
+    bencher.with_inputs(|| DAY.clone()).bench_local_refs(|session| some.iter().for_each(|event| session.apply(event)));
 }

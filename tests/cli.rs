@@ -113,6 +113,21 @@ fn bench_json_accounts_for_what_two_gpus_hand_each_other_at_level_full_only() {
 }
 
 #[test]
+fn bench_says_what_watching_costs_where_levels_were_compared() {
+    let report = bench(&["sequential", "--size", "32MiB", "--trace", "off,faults,full", "--runs", "5"]);
+    let levels = report["observer"][0]["levels"].as_array().unwrap();
+    let named: Vec<&str> = levels.iter().map(|level| level["trace"].as_str().unwrap()).collect();
+    assert_eq!(named, ["off", "faults", "full"]);
+    let ratio = |i: usize| levels[i]["over_off"]["ratio"].as_f64().unwrap();
+    assert!((ratio(0) - 1.0).abs() < 1e-12);
+    assert!(ratio(2) > 1.3 && ratio(2) > ratio(1), "the model charges for level full: {}", ratio(2));
+    assert!(levels[2]["over_off"]["interval"].is_array() && levels[0]["lost"].is_null());
+    assert_eq!(levels[2]["accounted"]["htod"], 1.0);
+    let alone = bench(&["sequential", "--size", "16MiB", "--trace", "full", "--runs", "2"]);
+    assert_eq!(alone["observer"], serde_json::json!([]));
+}
+
+#[test]
 fn bench_without_tracing_has_nulls_not_zeros() {
     let report = bench(&["sequential", "--size", "16MiB", "--trace", "off", "--runs", "2"]);
     let result = &report["results"][0];

@@ -71,6 +71,44 @@ fn the_link_s_ceiling_is_measured_on_a_key() {
 }
 
 #[test]
+fn what_watching_costs_is_measured_on_a_key_and_stands_in_the_report() {
+    let mut terminal = Terminal::umtop("--device sim --size 4MiB");
+    terminal.expect("GB/s");
+    terminal.press("o");
+    terminal.expect("What watching costs");
+    terminal.expect("Measuring");
+    terminal.until("the end", || terminal.text().contains("over off") && !terminal.text().contains("Measuring"));
+    let shown = terminal.text();
+    for text in ["SIMULATED: what the model", "off       10", "counters  10", "faults    10", "full      10"] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    terminal.press("\r");
+    terminal.until("the overlay to go", || !terminal.text().contains("What watching costs"));
+    terminal.press("R");
+    let found = || -> Option<String> {
+        let mut names = std::fs::read_dir(terminal.dir.path()).unwrap().map(|entry| entry.unwrap().path());
+        let folder = names.find(|path| path.is_dir())?;
+        std::fs::read_to_string(folder.join("report.md")).ok()
+    };
+    terminal.until("the report", || found().is_some_and(|report| report.contains("watching costs, over trace off")));
+    terminal.press("q");
+    assert_eq!(terminal.restored(), 0);
+}
+
+#[test]
+fn the_tool_s_own_cost_is_on_the_machine_screen() {
+    let mut terminal = Terminal::umtop(SIM);
+    terminal.expect("GB/s");
+    terminal.press("\u{1b}[15~");
+    terminal.until("the figures", || {
+        let shown = terminal.text();
+        ["its workload included", "frames/s"].iter().all(|text| shown.contains(text))
+    });
+    terminal.press("q");
+    assert_eq!(terminal.restored(), 0);
+}
+
+#[test]
 fn a_dumb_terminal_is_refused_politely() {
     let umtop = assert_cmd::cargo::cargo_bin("umtop");
     let terminal = Terminal::run(&format!("TERM=dumb {} {SIM}", umtop.display()), 80, 24);

@@ -15,6 +15,14 @@ pub enum Control {
     Trace(TraceLevel),
     /// Measure after the present pass what the link carries: explicit copies for about a second.
     ProbeLink,
+    /// Run the present settings at every trace level, pass by pass in turns, and then go on: what watching costs. Any other
+    /// request ends it.
+    CompareLevels {
+        /// Passes of each level at the start that do not count.
+        warmups: u32,
+        /// Passes of each level that count.
+        passes: u32,
+    },
     /// Play a recording at this many times real time.
     Speed(f64),
     /// Go to another moment of a recording.

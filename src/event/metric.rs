@@ -32,6 +32,12 @@ pub enum Metric {
     OwnCpu,
     /// umtop's own resident memory.
     OwnMemory,
+    /// Processor use of umtop's main thread, which folds and draws: 100 is one core.
+    ScreenCpu,
+    /// Processor use of the thread that reads the UVM driver's queue.
+    DriverCpu,
+    /// Processor use of umtop's other threads, but the workload's.
+    ProbesCpu,
     /// Measured ceiling of the link, host to device: explicit copies of pinned memory and nothing else.
     LinkHtoD,
     /// Measured ceiling of the link, device to host.
@@ -109,7 +115,7 @@ const fn row(
 use MetricKind::{Gauge, Rate};
 
 /// Every metric, in the order of [`Metric`].
-pub const CATALOGUE: [MetricInfo; 15] = [
+pub const CATALOGUE: [MetricInfo; 18] = [
     row(
         Metric::PcieHtoD,
         "pcie_htod_bytes_per_second",
@@ -178,6 +184,30 @@ pub const CATALOGUE: [MetricInfo; 15] = [
         Gauge,
         "sysinfo",
         "umtop's own resident memory, workload included",
+    ),
+    row(
+        Metric::ScreenCpu,
+        "umtop_screen_cpu_percent",
+        Unit::Percent,
+        Gauge,
+        "schedstat",
+        "processor use of umtop's main thread, which folds events and draws, 100 is one core",
+    ),
+    row(
+        Metric::DriverCpu,
+        "umtop_driver_cpu_percent",
+        Unit::Percent,
+        Gauge,
+        "schedstat",
+        "processor use of umtop's thread that reads the UVM driver's queue, 100 is one core",
+    ),
+    row(
+        Metric::ProbesCpu,
+        "umtop_probes_cpu_percent",
+        Unit::Percent,
+        Gauge,
+        "schedstat",
+        "processor use of umtop's other threads (probes, recorder, keys), the workload's not included, 100 is one core",
     ),
     row(
         Metric::LinkHtoD,

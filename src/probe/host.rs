@@ -1,6 +1,7 @@
 //! The host by sysinfo: memory, processor use, and umtop's own.
 
 use super::Probe;
+use super::threads::{Spent, Threads};
 use crate::event::{Body, Event, HostInfo, Metric, ProbeInfo, Reading, Sample, Why};
 use crate::units::{Bytes, Nanos, Stamp};
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
@@ -10,11 +11,13 @@ const PERIOD: Nanos = Nanos::millis(1_000);
 /// Polls that come sooner than this after another are passed over: the simulator's clock may move by microseconds.
 const LEAST: Nanos = Nanos::millis(900);
 const METRICS: [Metric; 4] = [Metric::HostAvailable, Metric::OwnMemory, Metric::HostCpu, Metric::OwnCpu];
+const THREADS: [Metric; 3] = [Metric::ScreenCpu, Metric::DriverCpu, Metric::ProbesCpu];
 
 /// Reads host figures.
 pub struct HostProbe {
     system: Option<System>,
     own: Option<Pid>,
+    threads: Threads,
     before: Option<Stamp>,
     polled: Option<Stamp>,
 }
@@ -22,8 +25,27 @@ pub struct HostProbe {
 impl HostProbe {
     /// A probe whose first poll gives memory only: processor use is a difference.
     pub fn new() -> Self {
-        Self { system: System::new().ok(), own: sysinfo::get_current_pid().ok(), before: None, polled: None }
+        Self {
+            system: System::new().ok(),
+            own: sysinfo::get_current_pid().ok(),
+            threads: Threads::default(),
+            before: None,
+            polled: None,
+        }
     }
+}
+
+/// What umtop's threads spent, each with its metric.
+fn shares(spent: Option<Spent>, over: Nanos) -> Vec<(Metric, Reading)> {
+    let Some(spent) = spent else {
+        let absent = Reading::Absent(Why::NotSupported("this kernel has no /proc/self/task/*/schedstat".to_owned()));
+        return THREADS.map(|metric| (metric, absent.clone())).to_vec();
+    };
+    let percent = |ns: Nanos| Reading::measured(100.0 * ns.0 as f64 / over.0.max(1) as f64);
+    let driver = spent
+        .driver
+        .map_or_else(|| Reading::Absent(Why::NotSupported("no driver's queue is read here".to_owned())), percent);
+    THREADS.into_iter().zip([percent(spent.screen), driver, percent(spent.other)]).collect()
 }
 
 /// A figure of umtop itself.
@@ -44,7 +66,7 @@ impl Probe for HostProbe {
     fn info(&self) -> ProbeInfo {
         ProbeInfo {
             name: "host".to_owned(),
-            method: "sysinfo (/proc)".to_owned(),
+            method: "sysinfo (/proc), and schedstat of umtop's own threads".to_owned(),
             period: PERIOD,
             note: "umtop's own figures include the workload that it runs".to_owned(),
             cost: String::new(),
@@ -58,7 +80,8 @@ impl Probe for HostProbe {
         self.polled = Some(now);
         let Some(system) = &mut self.system else {
             let absent = Reading::Absent(Why::NotSupported("sysinfo does not know this system".to_owned()));
-            out.push(sample(now, None, METRICS.map(|metric| (metric, absent.clone())).to_vec()));
+            let all = METRICS.into_iter().chain(THREADS);
+            out.push(sample(now, None, all.map(|metric| (metric, absent.clone())).collect()));
             return;
         };
         system.refresh_memory();
@@ -73,10 +96,15 @@ impl Probe for HostProbe {
         };
         let own_memory = own(system, self.own, |process| process.memory() as f64);
         out.push(sample(now, None, vec![(Metric::HostAvailable, available), (Metric::OwnMemory, own_memory)]));
+        // Looked at with the first poll too, so that the second has a difference.
+        let threads = self.threads.look();
         if let Some(before) = self.before.replace(now) {
             let host = Reading::measured(f64::from(system.global_cpu_usage()));
             let own = own(system, self.own, |process| f64::from(process.cpu_usage()));
-            out.push(sample(now, Some(now.since(before)), vec![(Metric::HostCpu, host), (Metric::OwnCpu, own)]));
+            let over = now.since(before);
+            let mut readings = vec![(Metric::HostCpu, host), (Metric::OwnCpu, own)];
+            readings.extend(shares(threads, over));
+            out.push(sample(now, Some(over), readings));
         }
     }
 }
@@ -126,8 +154,17 @@ mod tests {
         out.clear();
         probe.poll(Stamp(1_000_000_000), &mut out);
         let second = readings(&out);
-        assert_eq!(second.len(), 4);
+        assert_eq!(second.len(), 7);
         assert!(second[2].1.is_some_and(|cpu| (0.0..=100.0).contains(&cpu)), "{second:?}");
+        assert_eq!(second[4..].iter().map(|r| r.0).collect::<Vec<_>>(), THREADS);
+    }
+
+    #[test]
+    fn a_thread_s_share_is_of_one_core_and_what_does_not_run_has_none() {
+        let spent = Spent { screen: Nanos::millis(20), driver: None, other: Nanos::millis(5) };
+        let read = |spent| shares(spent, Nanos::millis(1_000)).iter().map(|r| r.1.value()).collect::<Vec<_>>();
+        assert_eq!(read(Some(spent)), [Some(2.0), None, Some(0.5)]);
+        assert_eq!(read(None), [None; 3]);
     }
 
     #[test]

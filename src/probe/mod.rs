@@ -7,6 +7,7 @@ pub mod pagemap;
 pub mod process;
 mod sampler;
 pub mod symbols;
+mod threads;
 pub mod uvm;
 
 pub use sampler::Sampler;

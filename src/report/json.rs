@@ -25,6 +25,7 @@ pub fn json(session: &Session, verdicts: &[Verdict]) -> Value {
         "host": header.map(|h| &h.host),
         "notices": notices(session),
         "predictions": verdicts,
+        "observer": super::observer::json(session),
         "results": session.runs.runs.iter().map(result).collect::<Vec<_>>(),
     })
 }

@@ -12,6 +12,7 @@ pub fn markdown(session: &Session, verdicts: &[Verdict]) -> String {
     text.push_str(&runs(session));
     let remarks: String = session.runs.runs.iter().map(remarks).collect();
     let mut items: Vec<String> = remarks.lines().map(str::to_owned).collect();
+    items.extend(super::observer::lines(session));
     items.extend(verdicts.iter().map(|verdict| format!("prediction: {}", verdict.line())));
     let warnings = session.notices.iter().filter(|(_, notice)| notice.level != Level::Info);
     items.extend(warnings.map(|(_, notice)| format!("{}: {}", notice.source, notice.text)));

@@ -3,6 +3,7 @@
 mod csv;
 mod json;
 mod markdown;
+mod observer;
 mod predictions;
 mod table;
 mod totals;

@@ -36,6 +36,9 @@ pub fn table(session: &Session, verdicts: &[Verdict]) -> String {
     for run in &session.runs.runs {
         text.push_str(&remarks(run));
     }
+    super::observer::lines(session).iter().for_each(|line| {
+        let _ = writeln!(text, "{line}");
+    });
     if !verdicts.is_empty() {
         let held = verdicts.iter().filter(|v| v.held == Some(true)).count();
         let judged = verdicts.iter().filter(|v| v.held.is_some()).count();

@@ -29,8 +29,7 @@ pub struct Run {
 impl Run {
     /// Passes that count: no warm-ups, and none with a wrong result, whose time means nothing.
     pub fn counted(&self) -> impl Iterator<Item = &Pass> {
-        let right = |p: &Pass| p.check.is_none_or(|check| check.wrong == 0);
-        self.passes.iter().map(|(_, p)| &**p).filter(move |p| !p.warmup && right(p))
+        self.passes.iter().map(|(_, p)| &**p).filter(|p| counts(p))
     }
 
     /// Timed nanoseconds of the passes that count.
@@ -38,10 +37,17 @@ impl Run {
         self.counted().map(|p| p.timed.0 as f64).collect()
     }
 
+    /// Timed nanoseconds of the newest 200 passes that count, oldest first.
+    pub fn newest_ns(&self) -> Vec<f64> {
+        let newest = self.passes.iter().rev().map(|(_, pass)| &**pass).filter(|pass| counts(pass));
+        let mut times: Vec<f64> = newest.take(200).map(|pass| pass.timed.0 as f64).collect();
+        times.reverse();
+        times
+    }
+
     /// Median pass time with interval, over the newest 200 passes that count.
     pub fn estimate(&self) -> Option<Estimate> {
-        let times = self.times_ns();
-        estimate(&times[times.len().saturating_sub(200)..])
+        estimate(&self.newest_ns())
     }
 
     /// Bytes that the driver accounted over bytes that the plan must move, over the passes that count; `None` where either
@@ -92,6 +98,10 @@ pub struct Accounted {
     pub dtoh: f64,
     /// Between the two GPUs, each way `None` below trace level full; `None` where one GPU works alone.
     pub between_gpus: Option<BetweenGpus<Option<f64>>>,
+}
+
+fn counts(pass: &Pass) -> bool {
+    !pass.warmup && pass.check.is_none_or(|check| check.wrong == 0)
 }
 
 /// A change of settings, for a mark on the time axis.

@@ -55,7 +55,7 @@ impl Pace {
 
     /// Waits until session time `due`, unless any control comes: then `false`.
     pub fn wait_or_control(&mut self, due: Stamp) -> bool {
-        self.wait_unless(due, |pace| pace.collect() || pace.hung_up)
+        self.wait_unless(due, Self::asked)
     }
 
     fn wait_unless(&mut self, due: Stamp, broken: impl Fn(&mut Self) -> bool) -> bool {
@@ -87,6 +87,11 @@ impl Pace {
     pub fn stopping(&mut self) -> bool {
         self.collect();
         self.hung_up || self.waiting.contains(&Control::Stop)
+    }
+
+    /// Whether the user wants anything.
+    pub fn asked(&mut self) -> bool {
+        self.collect() || self.hung_up
     }
 
     /// Takes in what has arrived; whether anything waits to be obeyed.

@@ -230,7 +230,12 @@ impl Worker {
                         self.say_as("recording", Level::Error, error.to_string());
                     }
                 }
-                Control::Run(_) | Control::Pause(_) | Control::Speed(_) | Control::ProbeLink | Control::Seek(_) => {}
+                Control::Run(_)
+                | Control::Pause(_)
+                | Control::Speed(_)
+                | Control::ProbeLink
+                | Control::CompareLevels { .. }
+                | Control::Seek(_) => {}
             }
         }
         true

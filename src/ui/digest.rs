@@ -2,7 +2,7 @@
 
 use super::state::UiState;
 use crate::event::RunId;
-use crate::session::{Comparison, Insight, Run, Session, UvmPoint, compare, insights};
+use crate::session::{Comparison, Insight, Observer, Run, Session, UvmPoint, compare, insights, observer};
 use crate::stats::Estimate;
 use crate::units::{Nanos, Stamp};
 
@@ -24,6 +24,8 @@ pub struct Digest {
     pub comparison: Option<Result<Comparison, String>>,
     /// What the present run's figures mean, the weightiest first.
     pub insights: Vec<Insight>,
+    /// What each trace level costs, by the newest comparison of them.
+    pub observer: Option<Observer>,
     made: Stamp,
 }
 
@@ -56,6 +58,14 @@ impl Digest {
         self.made = session.now;
         self.insights = insights(session);
         self.compare(session, ui);
+        self.observe(session, run);
+    }
+
+    /// The comparison that the run belongs to; else the one before, to its end.
+    fn observe(&mut self, session: &Session, run: &Run) {
+        let unfinished = self.observer.as_ref().filter(|known| !known.ended).map(|known| known.off);
+        let found = observer(session, run.start.run).or_else(|| observer(session, unfinished?));
+        self.observer = found.or_else(|| self.observer.take());
     }
 
     /// Compares with the baseline.

@@ -79,6 +79,8 @@ pub enum Action {
     Baseline,
     /// Measure the link's ceiling.
     ProbeLink,
+    /// Measure what each trace level costs.
+    Observer,
     /// The next colours.
     Colours,
     /// The list of keys.
@@ -256,6 +258,8 @@ pub const TABLE: &[Row] = rows! {
         [plain('c') => Action::Colours];
     Picture Never LIVE "k" "k" "link" "measure what the link carries: explicit copies for a second"
         [plain('k') => Action::ProbeLink];
+    Picture Never LIVE "o" "o" "observer" "measure what each trace level costs: this workload at every level, in turns"
+        [plain('o') => Action::Observer];
     Picture IfRoom ALL "s" "s" "picture" "save what is on the screen (.svg and .png)"
         [plain('s') => Action::Picture];
     Picture Never ALL "R" "R" "report" "save a report of the session with pictures (a folder)"

@@ -5,6 +5,7 @@ mod digest;
 mod guard;
 mod input;
 mod keys;
+mod load;
 mod settings;
 mod setup;
 mod signals;
@@ -18,6 +19,7 @@ mod writer;
 pub use desk::{Desk, Errand, Shot, Watcher};
 pub use guard::{Guard, GuardError};
 pub use keys::{Footer, Group, TABLE as KEYS};
+pub use load::Load;
 pub use setup::{Entry, Mode, Setup};
 pub use state::{Model, Overlay, Screen, UiState};
 pub use theme::{Depth, Glyphs, Palette, Theme};
@@ -30,6 +32,7 @@ use crate::session::Session;
 use crate::units::{Nanos, Stamp};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, never, select_biased};
 use keys::Action;
+use load::Meter;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
@@ -42,8 +45,13 @@ use std::time::Duration;
 
 /// Least time between two frames.
 const FRAME: Nanos = Nanos::millis(33);
-/// A frame is drawn at least this often.
-const IDLE: Nanos = Nanos::millis(100);
+/// The same after a key: who pressed it waits for the picture, but a paste must not draw a frame for each character.
+const PROMPT: Nanos = Nanos::millis(8);
+/// A frame of which nothing has changed is drawn again after this long: the picture is made of the model alone, so it would be
+/// the same one, and only a terminal that was written over by somebody else gains.
+const STILL: Nanos = Nanos::millis(1_000);
+/// Longest wait for anything: a panic of another thread has no channel.
+const TURN: Duration = Duration::from_millis(100);
 /// Events taken in before keys are looked at again.
 const BATCH: usize = 4_096;
 
@@ -83,7 +91,9 @@ pub fn run(
     let screen = Terminal::new(CrosstermBackend::new(guard::Screen::default()))?;
     let input = input::listen()?;
     let clock = Clock::start();
-    let mut ui = Loop { guard, screen, model: Model::new(setup), control, desk, clock, drawn: None, changed: true };
+    let meter = Meter::new(clock.now());
+    let model = Model::new(setup);
+    let mut ui = Loop { guard, screen, model, control, desk, clock, meter, drawn: None, changed: true, asked: false };
     ui.turn(events, input)
 }
 
@@ -94,8 +104,11 @@ struct Loop<'a> {
     control: Sender<Control>,
     desk: Desk,
     clock: Clock,
+    meter: Meter,
     drawn: Option<Stamp>,
     changed: bool,
+    /// Whether a key or the like came since the last frame.
+    asked: bool,
 }
 
 impl Loop<'_> {
@@ -169,6 +182,7 @@ impl Loop<'_> {
 
     fn take_in(&mut self, event: Event) {
         self.changed = true;
+        self.meter.event();
         update(&mut self.model, Msg::Event(Box::new(event)));
     }
 
@@ -180,7 +194,7 @@ impl Loop<'_> {
     }
 
     fn handle(&mut self, msg: Msg) -> io::Result<Option<ExitReason>> {
-        self.changed = true;
+        (self.changed, self.asked) = (true, true);
         if let Msg::Key(key) = &msg {
             match keys::action(key) {
                 Some(Action::Suspend) => return self.suspend().map(|()| None),
@@ -237,7 +251,7 @@ impl Loop<'_> {
 
     fn draw_if_due(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        let wait = if self.changed { FRAME } else { IDLE };
+        let wait = self.least();
         if self.drawn.is_some_and(|drawn| now.since(drawn) < wait) {
             return Ok(());
         }
@@ -255,14 +269,26 @@ impl Loop<'_> {
         queue!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
         Write::flush(self.screen.backend_mut())?;
         self.drawn = Some(now);
-        self.changed = false;
+        (self.changed, self.asked) = (false, false);
+        if let Some(load) = self.meter.frame(now, self.clock.now()) {
+            self.model.ui.load = Some(load);
+        }
         Ok(())
     }
 
+    /// Least time from the last frame to the next.
+    fn least(&self) -> Nanos {
+        match (self.asked, self.changed) {
+            (true, _) => PROMPT,
+            (false, true) => FRAME,
+            (false, false) => STILL,
+        }
+    }
+
     fn until_due(&self) -> Duration {
-        let wait = if self.changed { FRAME } else { IDLE };
+        let wait = self.least();
         let passed = self.drawn.map_or(wait, |drawn| self.clock.now().since(drawn));
-        Duration::from_nanos(wait.0.saturating_sub(passed.0))
+        Duration::from_nanos(wait.0.saturating_sub(passed.0)).min(TURN)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the user has chosen to see and to do. Facts are the session's.
 
 use super::digest::Digest;
+use super::load::Load;
 use super::setup::{Mode, Setup};
 use super::theme::Depth;
 use crate::event::{Counters, RunId, Settings};
@@ -66,6 +67,8 @@ pub enum Overlay {
     Help(u16),
     /// A footprint above free GPU memory: run it all the same?
     Confirm(Box<Settings>),
+    /// What each trace level costs, as far as it has been measured.
+    Observer,
     /// Something failed; the line says what and what to do.
     Error(String),
 }
@@ -117,6 +120,8 @@ pub struct UiState {
     pub hint: Option<String>,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
+    /// What this screen took in and cost in its last second; `None` before that, and in pictures of recordings.
+    pub load: Option<Load>,
 }
 
 /// All that a frame is drawn from.
@@ -165,6 +170,7 @@ impl Model {
             recording: setup.recording.then_some(Stamp(0)),
             hint: None,
             size: (0, 0),
+            load: None,
         };
         Self {
             session: Session::default(),

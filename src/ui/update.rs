@@ -6,13 +6,18 @@ use super::settings;
 use super::setup::Mode;
 use super::state::{Model, Overlay, SPEEDS, Screen, WINDOWS};
 use super::view;
-use crate::event::{Body, Control, Event, Level, Outcome, REPLAY, RunEvent, Seek};
+use crate::event::{Body, Can, Control, Event, Level, Outcome, REPLAY, RunEvent, Seek};
 use crate::session::Session;
 use ratatui::crossterm::event::KeyEvent;
 use std::path::PathBuf;
 
 /// Lines that a turn of the wheel or an arrow moves the help by.
 const HELP_STEP: u16 = 1;
+
+/// Passes of each trace level that the observer's cost rests on: enough for an interval, and half a minute at most.
+pub const OBSERVER_PASSES: u32 = 10;
+/// Passes of each level before them, which do not count.
+const OBSERVER_WARMUPS: u32 = 1;
 
 /// Something happened.
 #[derive(Clone, Debug)]
@@ -111,8 +116,10 @@ pub fn act(model: &mut Model, action: Action) -> Option<Control> {
         Overlay::None => {}
         Overlay::Help(line) => return help(model, action, line),
         Overlay::Confirm(settings) => return confirm(model, action, settings),
-        Overlay::Error(_) if matches!(action, Action::Enter | Action::Back | Action::Help) => return None,
-        Overlay::Error(_) => {}
+        Overlay::Error(_) | Overlay::Observer if matches!(action, Action::Enter | Action::Back | Action::Help) => {
+            return None;
+        }
+        Overlay::Error(_) | Overlay::Observer => {}
     }
     if !keys::works(action, model.setup.mode) {
         return None;
@@ -155,6 +162,7 @@ pub fn act(model: &mut Model, action: Action) -> Option<Control> {
             model.ui.hint = Some("the link is measured after this pass, for about a second: see F5".to_owned());
             Some(Control::ProbeLink)
         }
+        Action::Observer => observe(model),
         Action::Back => Some(Control::Stop),
         other => look(model, other),
     }
@@ -203,6 +211,27 @@ fn show(model: &mut Model, screen: Screen) {
         model.ui.screen = screen;
         model.ui.scroll = 0;
     }
+}
+
+/// Asks for the present workload at every trace level, and shows what comes of it. Where a comparison is under way, the
+/// request shows it again.
+fn observe(model: &mut Model) -> Option<Control> {
+    let trace = model.session.header.as_ref().map(|header| header.caps.trace.clone());
+    model.ui.hint = match trace {
+        None => Some("nothing runs yet".to_owned()),
+        Some(Can::No(why)) => Some(format!("there is no level to compare with off: {why}")),
+        Some(Can::Yes) if model.ui.paused => Some("the workload is paused: space lets it go on".to_owned()),
+        Some(Can::Yes) => None,
+    };
+    if model.ui.hint.is_some() {
+        return None;
+    }
+    model.ui.overlay = Overlay::Observer;
+    let under_way = model.digest.observer.as_ref().is_some_and(|observer| !observer.ended);
+    (!under_way).then(|| {
+        model.digest.observer = None;
+        Control::CompareLevels { warmups: OBSERVER_WARMUPS, passes: OBSERVER_PASSES }
+    })
 }
 
 /// Makes the run that is compared, or the present one, the baseline; the baseline itself stops being it.

@@ -79,8 +79,10 @@ impl Entry<'_> {
         u64::from_ne_bytes(self.bytes(at))
     }
 
+    #[inline(always)]
     fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
-        std::array::from_fn(|i| self.0[at + i])
+        // One load; by `array::from_fn` it was a call for each byte. Every offset above lies within an entry.
+        self.0.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
     }
 
     fn processor(&self, at: usize) -> Option<Proc> {

@@ -5,6 +5,7 @@
 mod abi;
 mod decode;
 mod error;
+mod filled;
 mod fold;
 mod memory;
 mod numbers;
@@ -19,6 +20,8 @@ mod tracker;
 mod window;
 
 pub use error::UvmError;
+#[doc(hidden)]
+pub use filled::FilledRing;
 pub use fold::TickFold;
 pub use params::module_parameters;
 pub use record::Record;

@@ -32,7 +32,7 @@ pub struct Reader {
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+pub(super) struct Seen {
     entries: u64,
     malformed: u64,
 }
@@ -202,7 +202,14 @@ fn sum(a: Counters, b: Counters) -> Counters {
     }
 }
 
-fn take(fold: &mut TickFold, seen: &mut Seen, numbers: &Numbers, owner: Option<u32>, entry: &[u8; ENTRY_BYTES]) {
+/// Decodes an entry and folds it; `owner` is the process where that is not our own.
+pub(super) fn take(
+    fold: &mut TickFold,
+    seen: &mut Seen,
+    numbers: &Numbers,
+    owner: Option<u32>,
+    entry: &[u8; ENTRY_BYTES],
+) {
     seen.entries += 1;
     match decode(entry, numbers).filter(Record::plausible) {
         Some(record) => {

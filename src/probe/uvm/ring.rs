@@ -49,9 +49,9 @@ impl Ring {
         let count = put.wrapping_sub(self.get) & self.mask;
         for _ in 0..count {
             // SAFETY: `get` is masked, so the slot lies in the mapping; the driver finished it before it moved
-            // `put_behind` and does not touch it again before `get_behind` passes it.
-            let entry = unsafe { self.entries.cast::<[u8; ENTRY_BYTES]>().add(self.get as usize).read_volatile() };
-            each(&entry);
+            // `put_behind` and does not touch it again before `get_behind` passes it, so nothing changes it meanwhile.
+            let entry = unsafe { &*self.entries.cast::<[u8; ENTRY_BYTES]>().add(self.get as usize) };
+            each(entry);
             self.get = (self.get + 1) & self.mask;
         }
         if count > 0 {

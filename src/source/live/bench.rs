@@ -2,8 +2,8 @@
 
 use super::Worker;
 use super::lane::Lane;
-use crate::event::{Body, Level, Outcome, RunEvent, RunStart};
-use crate::source::Batch;
+use crate::event::{Body, Level, Outcome, RunEvent, RunStart, Settings, TraceLevel};
+use crate::source::{Batch, Pace};
 use crate::workload::Plan;
 
 /// A member that takes part.
@@ -19,16 +19,23 @@ impl Worker {
     /// Measures one workload after the other, so that no more than one needs memory at a time.
     pub(super) fn measure_all(&mut self, batch: &Batch) {
         for part in batch.by_workload() {
-            if !self.measure(&part) {
+            if !self.measure(&part, Pace::stopping) {
                 return;
             }
             self.drop_lanes();
         }
     }
 
-    /// Runs the members of one workload. A member that cannot run is said so and left out; the others go on.
+    /// Runs settings at every trace level in turns, until the user asks for anything. `false` if the device is lost.
+    pub(super) fn compare_levels(&mut self, settings: &Settings, warmups: u32, passes: u32) -> bool {
+        let at = |level: &TraceLevel| Settings { trace: *level, ..settings.clone() };
+        let members = TraceLevel::ALL.iter().map(at).collect();
+        self.measure(&Batch { members, warmups, passes }, Pace::asked)
+    }
+
+    /// Runs the members of one workload until `enough`. A member that cannot run is said so and left out; the others go on.
     /// `false` if nothing can or shall come after it.
-    fn measure(&mut self, batch: &Batch) -> bool {
+    fn measure(&mut self, batch: &Batch, enough: impl Fn(&mut Pace) -> bool) -> bool {
         let mut usable = true;
         let mut members: Vec<Option<Member>> = Vec::new();
         for settings in &batch.members {
@@ -49,7 +56,7 @@ impl Worker {
             }
         }
         for (i, warmup) in batch.order() {
-            if !usable || self.pace.stopping() {
+            if !usable || enough(&mut self.pace) {
                 break;
             }
             let Some(member) = members[i].as_mut().filter(|m| m.outcome.is_none()) else { continue };

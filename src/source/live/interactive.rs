@@ -8,6 +8,8 @@ use crate::event::{Body, Control, Level, Outcome, RunEvent, Settings};
 enum Next {
     /// Run the settings (which may have changed).
     Run,
+    /// Run the settings at every trace level in turns: so many passes that do not count, and that do.
+    Levels(u32, u32),
     /// Something failed: wait for other settings.
     Wait,
     /// End.
@@ -20,6 +22,12 @@ impl Worker {
         loop {
             next = match next {
                 Next::Run => self.run(&mut settings),
+                Next::Levels(warmups, passes) => {
+                    let usable = self.compare_levels(&settings, warmups, passes);
+                    // What was asked for meanwhile comes first.
+                    let asked = self.between_passes(&mut settings);
+                    asked.unwrap_or(if usable { Next::Run } else { Next::Wait })
+                }
                 Next::Wait => self.wait(&mut settings),
                 Next::Stop => return,
             };
@@ -76,6 +84,8 @@ impl Worker {
                 if let Next::Stop = self.paused(settings) {
                     return Some(Next::Stop);
                 }
+            } else if let Control::CompareLevels { warmups, passes } = control {
+                return Some(Next::Levels(warmups, passes));
             } else if !self.obey(control, settings) {
                 return Some(Next::Stop);
             }
@@ -132,6 +142,9 @@ impl Worker {
                 Err(error) => self.say(Level::Error, "recording", error.to_string()),
             },
             Control::ProbeLink => self.probe_link(),
+            Control::CompareLevels { .. } => {
+                self.say(Level::Info, "observer", "nothing runs now that could be measured".to_owned());
+            }
             Control::Pause(_) | Control::Speed(_) | Control::Seek(_) => {}
         }
         true

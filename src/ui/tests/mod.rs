@@ -1,5 +1,6 @@
 //! The screen and the update function, over a session made by hand.
 
+mod observer;
 mod peer;
 mod recorded;
 mod screens;

@@ -82,6 +82,7 @@ fn no_size_panics_in_any_mode_or_overlay() {
                 let overlays = [
                     Overlay::None,
                     Overlay::Help(9),
+                    Overlay::Observer,
                     Overlay::Confirm(Box::new(settings())),
                     Overlay::Error("out of memory ".repeat(40)),
                 ];
@@ -103,7 +104,7 @@ fn no_size_panics_in_any_mode_or_overlay() {
 #[test]
 fn ascii_draws_nothing_else() {
     let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
-    for overlay in [Overlay::None, Overlay::Help(0), Overlay::Confirm(Box::new(settings()))] {
+    for overlay in [Overlay::None, Overlay::Help(0), Overlay::Observer, Overlay::Confirm(Box::new(settings()))] {
         model.ui.overlay = overlay;
         model.setup.theme.glyphs = Glyphs::Unicode;
         let questions = text(&model, 160, 48).matches('?').count();

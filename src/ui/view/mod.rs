@@ -7,6 +7,7 @@ mod foot;
 mod header;
 mod layout;
 mod migrated;
+mod observer;
 mod overlay;
 mod passes;
 mod pcie;

@@ -1,6 +1,7 @@
-//! What may lie over the screen: the keys, a question, an error.
+//! What may lie over the screen: the keys, a question, what watching costs, an error.
 
 use super::context::Context;
+use super::observer;
 use crate::event::Settings;
 use crate::ui::keys::{self, Group};
 use crate::ui::setup::Mode;
@@ -34,6 +35,7 @@ pub fn draw(cx: &Context, screen: Rect, buf: &mut Buffer) {
         Overlay::None => {}
         Overlay::Help(first) => show("Keys", "Esc closes", help(cx), *first),
         Overlay::Confirm(settings) => show("More than the GPU has free", "", confirm(cx, settings, text), 0),
+        Overlay::Observer => show("What watching costs", "Esc closes", observer::lines(cx, text), 0),
         Overlay::Error(why) => show("The run failed", "Esc closes", plain(cx, why, text), 0),
     }
 }
@@ -79,7 +81,7 @@ fn confirm(cx: &Context, settings: &Settings, width: u16) -> Vec<Line<'static>> 
 }
 
 /// Text in lines of at most `width` columns, broken between words.
-fn plain(cx: &Context, text: &str, width: u16) -> Vec<Line<'static>> {
+pub(super) fn plain(cx: &Context, text: &str, width: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for paragraph in text.lines() {
         let mut line = String::new();

@@ -66,29 +66,39 @@ fn runs(cx: &Context, area: Rect, buf: &mut Buffer) {
     put(area, 0, vec![cx.span(Role::Dim, head)], buf);
     let rows = usize::from(area.height.saturating_sub(1));
     let from = first(cx, rows);
+    let disagreements = disagreements(cx);
     for (i, run) in cx.session.runs.runs.iter().enumerate().skip(from).take(rows) {
-        put(area, (i - from + 1) as u16, line(cx, run, usize::from(area.width)), buf);
+        put(area, (i - from + 1) as u16, line(cx, run, disagreements, usize::from(area.width)), buf);
     }
 }
 
-/// The settings in which not all runs of the list agree; what a workload's file calls them comes first.
-fn distinguishing(cx: &Context, run: &Run) -> Vec<String> {
-    let values = |run: &Run| {
-        let (settings, trace) = (&run.start.settings, run.start.trace);
-        [
-            settings.memory.to_string(),
-            if settings.prefetch { "prefetch" } else { "no prefetch" }.to_owned(),
-            format!("advice {}", settings.advice),
-            settings.size.to_string(),
-            format!("trace {trace}"),
-            settings.shape.to_string().trim().to_owned(),
-        ]
-    };
-    let own = values(run);
-    let differs = |i: usize| cx.session.runs.runs.iter().any(|other| values(other)[i] != own[i]);
-    let said = run.start.label.iter().cloned();
-    let set = own.iter().enumerate().filter(|(i, text)| !text.is_empty() && differs(*i)).map(|(_, text)| text.clone());
-    said.chain(set).collect()
+/// The settings in which not all runs of the list agree. Found once a frame: a session may have hundreds of runs.
+fn disagreements(cx: &Context) -> [bool; 6] {
+    let runs = &cx.session.runs.runs;
+    let differ = |of: &dyn Fn(&Run, &Run) -> bool| runs.front().is_some_and(|first| runs.iter().any(|r| of(first, r)));
+    [
+        differ(&|a, b| a.start.settings.memory != b.start.settings.memory),
+        differ(&|a, b| a.start.settings.prefetch != b.start.settings.prefetch),
+        differ(&|a, b| a.start.settings.advice != b.start.settings.advice),
+        differ(&|a, b| a.start.settings.size != b.start.settings.size),
+        differ(&|a, b| a.start.trace != b.start.trace),
+        differ(&|a, b| a.start.settings.shape != b.start.settings.shape),
+    ]
+}
+
+/// Of a run's settings those that tell it from others; what a workload's file calls them comes first.
+fn distinguishing(run: &Run, disagreements: [bool; 6]) -> Vec<String> {
+    let (settings, trace) = (&run.start.settings, run.start.trace);
+    let values = [
+        settings.memory.to_string(),
+        if settings.prefetch { "prefetch" } else { "no prefetch" }.to_owned(),
+        format!("advice {}", settings.advice),
+        settings.size.to_string(),
+        format!("trace {trace}"),
+        settings.shape.to_string().trim().to_owned(),
+    ];
+    let set = values.into_iter().zip(disagreements).filter(|(text, differs)| *differs && !text.is_empty());
+    run.start.label.iter().cloned().chain(set.map(|(text, _)| text)).collect()
 }
 
 /// Columns of the longest workload's name, within reason.
@@ -97,12 +107,12 @@ fn name_width(cx: &Context) -> usize {
     longest.unwrap_or(0).clamp(8, 20)
 }
 
-/// Median pass time, ns; `None` before the first pass that counts.
+/// Median pass time, ns, of the newest passes, as on Live; `None` before the first pass that counts.
 fn median(run: &Run) -> Option<f64> {
-    crate::stats::median(&run.times_ns())
+    crate::stats::median(&run.newest_ns())
 }
 
-fn line(cx: &Context, run: &Run, width: usize) -> Vec<Span<'static>> {
+fn line(cx: &Context, run: &Run, disagreements: [bool; 6], width: usize) -> Vec<Span<'static>> {
     let id = run.start.run;
     let here = chosen(cx).is_some_and(|chosen| chosen.start.run == id);
     let base = cx.model.ui.baseline == Some(id);
@@ -117,7 +127,7 @@ fn line(cx: &Context, run: &Run, width: usize) -> Vec<Span<'static>> {
     let time = own.map_or_else(|| "n/a".to_owned(), |ns| Nanos(ns as u64).to_string());
     let time = if failed { "failed".to_owned() } else { time };
     let settings = &run.start.settings;
-    let set = distinguishing(cx, run);
+    let set = distinguishing(run, disagreements);
     let role = if here { Role::Value } else { Role::Text };
     let name = name_width(cx);
     let counted = run.counted().count();

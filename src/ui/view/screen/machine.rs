@@ -1,10 +1,11 @@
 //! Which unified memory this is, what the machine can do and why not, how its driver is set, and what watches it.
 
 use crate::event::{Can, Caps, Header, Metric, Origin, ProbeInfo, parameter_meaning};
+use crate::ui::load::Load;
 use crate::ui::setup::Mode;
 use crate::ui::theme::Role;
 use crate::ui::view::context::{Context, wrapped};
-use crate::units::{Bytes, gb_per_s};
+use crate::units::{Bytes, count, gb_per_s};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -220,8 +221,29 @@ fn loss(cx: &Context, probe: &ProbeInfo) -> Option<String> {
 }
 
 fn own_cost(cx: &Context, width: u16) -> Vec<Line<'static>> {
-    let read = |metric| cx.session.metric(metric).and_then(|known| known.value());
-    let cpu = read(Metric::OwnCpu).map_or_else(|| "n/a".to_owned(), |percent| format!("{percent:.0} % of a core"));
+    let known = |metric| cx.session.metric(metric);
+    let read = |metric| known(metric).and_then(|known| known.value());
+    let percent = |metric| read(metric).map_or_else(|| "n/a".to_owned(), |percent| format!("{percent:.1} %"));
     let memory = read(Metric::OwnMemory).map_or_else(|| "n/a".to_owned(), |bytes| Bytes(bytes as u64).to_string());
-    entry(cx, "umtop itself", Role::Text, &format!("CPU {cpu}, memory {memory}, its workload included"), width)
+    let whole = format!("CPU {} of a core, memory {memory}, its workload included", percent(Metric::OwnCpu));
+    let mut lines = entry(cx, "umtop itself", Role::Text, &whole, width);
+    // Recordings of before do not have these.
+    if let Some(screen) = known(Metric::ScreenCpu) {
+        let parts = match (&screen.absent, known(Metric::DriverCpu).and_then(|driver| driver.absent.as_ref())) {
+            (Some(why), _) => format!("without it: n/a, {why}"),
+            (None, driver) => format!(
+                "without it: screen {}, the driver's events {}{}, other probes {}",
+                percent(Metric::ScreenCpu),
+                percent(Metric::DriverCpu),
+                driver.map_or_else(String::new, |why| format!(" ({why})")),
+                percent(Metric::ProbesCpu)
+            ),
+        };
+        lines.extend(entry(cx, "", Role::Dim, &parts, width));
+    }
+    if let Some(Load { events, frames, longest }) = cx.model.ui.load {
+        let text = format!("{} events/s, {frames:.0} frames/s, {longest} a frame at most", count(events));
+        lines.extend(entry(cx, "this screen", Role::Text, &text, width));
+    }
+    lines
 }
