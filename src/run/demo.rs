@@ -34,8 +34,8 @@ pub(super) const DEMOS: [Demo; 13] = demos! {
         "every pass faults anew; most bytes move by the driver's own prefetcher, not by faults";
     "sequential-prefetch", "the same sweep, data moved before the kernel",
         "the kernel does not fault once; all bytes are 'yours'";
-    "random", "the same data, touched in random order",
-        "more faults than a sweep for the same bytes, and a longer pass";
+    "random", "the same data, single elements of it in random order",
+        "the GPU wants one element in 4096, yet everything moves: the driver takes whole blocks, in few faults";
     "random-prefetch", "random order after a prefetch",
         "order does not matter once the data is there";
     "ping-pong", "CPU and GPU take turns on one page",
