@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use umtop::ui::{KEYS, Mode};
+use umtop::workload::Library;
 
 /// Both languages.
 const READMES: [&str; 2] = ["README.md", "README.zh-CN.md"];
@@ -79,6 +80,20 @@ fn every_picture_and_recording_is_mentioned_in_a_document() {
             let name = path.file_name().unwrap().to_str().unwrap();
             assert!(text.contains(name), "{} is mentioned nowhere", path.display());
         }
+    }
+}
+
+#[test]
+fn every_workload_and_profile_has_a_place_in_its_page() {
+    let page = |path| fs::read_to_string(path).unwrap();
+    let (workloads, simulator) = (page("docs/workloads.md"), page("docs/simulator.md"));
+    let rows: Vec<&str> = workloads.lines().filter(|line| line.starts_with("| ")).collect();
+    for workload in Library::bundled().unwrap().iter() {
+        let cells = rows.iter().filter_map(|row| row.split('|').nth(1)).flat_map(|cell| cell.split(','));
+        assert!(cells.map(str::trim).any(|name| name == workload.name), "docs/workloads.md lacks {}", workload.name);
+    }
+    for profile in umtop::sim::names() {
+        assert!(simulator.contains(&format!("| `{profile}` |")), "docs/simulator.md lacks {profile}");
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Demo {
 
 macro_rules! demos {
     ($($name:literal, $title:literal, $look:literal;)+) => {
-        [$(Demo {
+        &[$(Demo {
             name: $name,
             title: $title,
             look: $look,
@@ -27,7 +27,7 @@ macro_rules! demos {
 }
 
 /// Every one of them, the best to begin with first.
-pub(super) const DEMOS: [Demo; 13] = demos! {
+pub(super) const DEMOS: &[Demo] = demos! {
     "prefetch-switched-on", "a sweep on demand, then with prefetch",
         "at the dashed line p was pressed: faults fall to none, and a pass takes an eighth of the time";
     "sequential", "the GPU reads what the CPU wrote, page by page on demand",
@@ -76,7 +76,7 @@ impl Demo {
 
 fn list() -> String {
     let mut text = String::from("Recordings of an NVIDIA H200; play one with: umtop demo NAME\n\n");
-    for Demo { name, title, look, .. } in &DEMOS {
+    for Demo { name, title, look, .. } in DEMOS {
         let _ = writeln!(text, "{name} — {title}\n  look   {look}\n");
     }
     text
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_bundled_recording_is_a_measured_one_and_in_the_list() {
-        for demo in &DEMOS {
+        for demo in DEMOS {
             let header = demo.stored().open().unwrap().next_event().unwrap().unwrap();
             let Body::Header(header) = header.body else { panic!("{}", demo.name) };
             assert_eq!(header.origin, Origin::Measured, "{}", demo.name);
