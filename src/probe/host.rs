@@ -9,7 +9,7 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 const PERIOD: Nanos = Nanos::millis(1_000);
 /// Polls that come sooner than this after another are passed over: the simulator's clock may move by microseconds.
 const LEAST: Nanos = Nanos::millis(900);
-const METRICS: [Metric; 4] = [Metric::HostAvailable, Metric::OwnMemory, Metric::HostCpu, Metric::OwnCpu];
+const METRICS: &[Metric] = &[Metric::HostAvailable, Metric::OwnMemory, Metric::HostCpu, Metric::OwnCpu];
 
 /// Reads host figures.
 pub struct HostProbe {
@@ -58,7 +58,7 @@ impl Probe for HostProbe {
         self.polled = Some(now);
         let Some(system) = &mut self.system else {
             let absent = Reading::Absent(Why::NotSupported("sysinfo does not know this system".to_owned()));
-            out.push(sample(now, None, METRICS.map(|metric| (metric, absent.clone())).to_vec()));
+            out.push(sample(now, None, METRICS.iter().map(|metric| (*metric, absent.clone())).collect()));
             return;
         };
         system.refresh_memory();
