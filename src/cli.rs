@@ -108,6 +108,12 @@ pub struct DeviceArgs {
     /// Set a parameter of the simulated driver, such as uvm_perf_prefetch_threshold=75; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub sim_param: Vec<String>,
+    /// Say so when a call into the driver takes longer than this
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = patience)]
+    pub watchdog: Duration,
+    /// Let the simulated device fail as scripted: for tests, see CONTRIBUTING.md
+    #[arg(long, hide = true, value_name = "RULE,…", value_delimiter = ',')]
+    pub fault: Vec<String>,
 }
 
 /// The dashboard.
@@ -349,6 +355,13 @@ fn on_off(text: &str) -> Result<bool, String> {
         "on" => Ok(true),
         "off" => Ok(false),
         _ => Err("choose one of on, off".to_owned()),
+    }
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err("choose a time above zero, such as 10s".to_owned()),
     }
 }
 

@@ -1,5 +1,5 @@
 //! The program from outside, without a terminal and without a GPU.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use assert_cmd::Command;
 use predicates::prelude::*;

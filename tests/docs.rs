@@ -1,5 +1,5 @@
 //! What the documents say about the project is so: links, pictures, keys, doctor's lines, the index.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! Exports hold what the session holds, to the byte.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use assert_cmd::Command;
 use predicates::str::contains;

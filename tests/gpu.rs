@@ -1,6 +1,6 @@
 //! What the CUDA device does on a real card. Most need a GPU: `cargo test --test gpu -- --ignored --nocapture`, or the test
 //! binary alone on a machine with a driver. Takes at most 1 GiB of managed memory.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::{Mutex, MutexGuard};
 use umtop::clock::Clock;

@@ -1,5 +1,5 @@
 //! The probes against a real GPU: `cargo test --test gpu_probes -- --ignored --test-threads=1 --nocapture`.
-#![allow(unsafe_code, clippy::unwrap_used)]
+#![allow(unsafe_code, clippy::unwrap_used, clippy::panic)]
 
 use crossbeam_channel::{Receiver, unbounded};
 use cudarc::driver::{CudaContext, CudaFunction, CudaStream, LaunchConfig, PushKernelArg, result, sys};

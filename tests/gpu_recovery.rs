@@ -1,6 +1,6 @@
 //! What becomes of a device whose context a kernel has lost. In a process of its own: after that, the driver may refuse
 //! everything else in the process.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use umtop::clock::Clock;
 use umtop::device::cuda::{CudaDevice, GpuChoice};

@@ -1,6 +1,6 @@
 //! `umtop watch` on a machine with a GPU, over umtop itself as the program that is watched: what it moves is known. Below 1 GiB
 //! of managed memory.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
 use std::path::Path;

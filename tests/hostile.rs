@@ -1,5 +1,5 @@
 //! Recordings come from anywhere: whatever is in one, it is shown, or refused in one line, and nothing panics.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use proptest::prelude::*;
 use std::io::{Read as _, Write as _};

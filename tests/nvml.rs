@@ -1,6 +1,6 @@
 //! NVML that is missing, wrong, late, or changes: the real binary over made-up libraries (`tests/fake_nvml`), which the
 //! loader finds as it would find the driver's. The table of cases is also that of docs/robustness-nvml.md.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "fake_nvml/bed.rs"]
 mod bed;

@@ -1,5 +1,5 @@
 //! Pictures from the program itself: what each format shows is what the dashboard would show.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use assert_cmd::Command;
 use predicates::str::contains;

@@ -1,5 +1,5 @@
 //! A recording folds to the session that was live.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use crossbeam_channel::unbounded;
 use std::path::Path;

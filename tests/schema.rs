@@ -1,5 +1,5 @@
 //! The schema for editors names the keys and values that the parser takes, and no others.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
 use std::collections::BTreeSet;

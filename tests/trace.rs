@@ -1,5 +1,5 @@
 //! The trace of every recording follows the published Trace Event Format, and its slices sum to the session.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
 use std::collections::BTreeMap;

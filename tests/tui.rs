@@ -1,6 +1,6 @@
 //! The dashboard in a pseudo-terminal: what is on the screen, what keys do, and that the terminal is restored on every
 //! way out.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "support/terminal.rs"]
 mod terminal;

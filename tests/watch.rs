@@ -1,6 +1,6 @@
 //! `umtop watch` from outside, on machines without a GPU: what is waited for, what is said, and that a command's exit code
 //! and output come through.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "support/terminal.rs"]
 mod terminal;

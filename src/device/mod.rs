@@ -4,14 +4,18 @@
 
 pub mod cuda;
 mod error;
+mod faulty;
 mod host_memory;
 mod survey;
 mod touch;
+mod watchdog;
 
 pub use error::{DeviceError, Recovery};
+pub use faulty::{Faulty, Rule, ScriptError};
 pub use host_memory::host_available;
 pub use survey::{GpuSurvey, Survey};
 pub use touch::{Access, Affine, Expect, Pattern, Touch, permute};
+pub use watchdog::{Overdue, SOURCE as WATCHDOG, Watchdog};
 
 use crate::event::{Advice, Caps, Check, MemoryKind, Proc};
 use crate::units::{Bytes, Nanos, Stamp};

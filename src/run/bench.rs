@@ -5,9 +5,10 @@ use super::metrics::Published;
 use super::open::{Opened, open, warn};
 use super::report::{new_folder, write_report};
 use super::settings::members;
-use super::{Failure, ended_by, print};
+use super::{Failure, ended_by, leave_behind, print, tell};
 use crate::cli::{BenchArgs, BenchFormat, EXIT_FAILED};
-use crate::event::{Control, Level, Outcome, Settings};
+use crate::device::WATCHDOG;
+use crate::event::{Body, Control, Event, Level, Outcome, Settings};
 use crate::render;
 use crate::report::{self, Predicted, Verdict};
 use crate::session::Session;
@@ -44,6 +45,7 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.record {
         sink.record(path).map_err(Failure::failed)?;
     }
+    let overdue = opened.overdue.clone();
     let (control, wishes) = bounded(1);
     let signal = stop_on_signals(control)?;
     let worker_sink = sink.clone();
@@ -57,16 +59,22 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
     let stop = sink.clone();
     drop(sink);
     let mut session = Session::default();
+    // A call that does not return cannot be waited for once somebody wants to leave.
+    let left_behind = || overdue.is_so() && signal.load(Ordering::Relaxed) != 0;
     // The worker's end does not close the channel while the sink here can still record: fold until it has ended.
-    while !worker.is_finished() || !events.is_empty() {
+    while !(worker.is_finished() || left_behind()) || !events.is_empty() {
         if let Ok(event) = events.recv_timeout(std::time::Duration::from_millis(50)) {
             session.apply(&event);
+            if let Some(line) = overdue_line(&event) {
+                tell(line);
+            }
             if let Some(publish) = &mut publish {
                 publish(&session);
             }
         }
     }
-    if worker.join().is_err() {
+    let left_behind = !worker.is_finished();
+    if !left_behind && worker.join().is_err() {
         return Err(Failure::failed("the worker thread panicked: its message is above"));
     }
     let recorded = stop.stop_recording();
@@ -81,6 +89,9 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
         Some(folder) => reported(folder, session, &predictions)?,
         None => session,
     };
+    if left_behind {
+        leave_behind(ended_by(signal.load(Ordering::Relaxed)));
+    }
     // Only now, so that a disk that is full does not cost the figures.
     recorded.map_err(Failure::failed)?;
     let runs = &session.runs.runs;
@@ -92,6 +103,14 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
         number => ended_by(number),
     };
     Ok(if measured { ExitCode::SUCCESS } else { ExitCode::from(code) })
+}
+
+/// What the watchdog says cannot wait for the report.
+fn overdue_line(event: &Event) -> Option<&str> {
+    match &event.body {
+        Body::Notice(notice) if notice.source == WATCHDOG => Some(&notice.text),
+        _ => None,
+    }
 }
 
 /// Writes the report. A bench has no screen; its pictures are what a dashboard would have shown at its end.
@@ -140,7 +159,7 @@ fn stop_on_signals(control: Sender<Control>) -> Result<Arc<AtomicI32>, Failure> 
         .spawn(move || {
             for number in signals.forever() {
                 if seen.swap(number, Ordering::Relaxed) != 0 {
-                    std::process::exit(i32::from(ended_by(number)));
+                    signal_hook::low_level::exit(i32::from(ended_by(number)));
                 }
                 // Nobody to stop: the batch is over.
                 let _ = control.try_send(Control::Stop);

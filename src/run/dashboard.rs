@@ -5,7 +5,7 @@ use super::library::library;
 use super::metrics::Published;
 use super::open::{Opened, open};
 use super::settings::first;
-use super::{Failure, ended_by, print};
+use super::{Failure, ended_by, leave_behind, tell};
 use crate::cli::{Dashboard, EXIT_FAILED, EXIT_NO_TERMINAL, EXIT_USAGE, ReplayArgs, ThemeChoice};
 use crate::event::{Can, Caps, Control, Event, Origin, Settings, TraceLevel};
 use crate::probe::Probe;
@@ -16,6 +16,7 @@ use crate::ui::{Depth, Desk, Entry, ExitReason, Glyphs, Guard, Mode, Palette, Se
 use crate::units::Bytes;
 use crate::workload::{Choice, Library, Workload, check_footprint, plan, vram_room};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -114,20 +115,25 @@ pub(super) fn shown(
     worker: Worker,
     recorded: Option<&Sink>,
 ) -> Result<ExitReason, Failure> {
-    let shown = run(&guard, events, control.clone(), setup, desk);
+    // A panic must not keep the worker from giving its memory back.
+    let shown = catch_unwind(AssertUnwindSafe(|| run(&guard, events, control.clone(), setup, desk)));
     drop(guard);
     // The UI does not read any more, so the worker must not wait for it: its channel is closed with `events`.
     let _ = control.send(Control::Stop);
     let left_behind = !worker.ended_within(GRACE);
     if left_behind {
-        print("umtop: the driver has not answered; leaving without giving its memory back by hand\n")?;
+        tell("a call into the driver has not returned: leaving it behind; the driver takes the memory back");
     }
     let recorded = recorded.map_or(Ok(()), Sink::stop_recording);
+    let shown = shown.unwrap_or_else(|panic| resume_unwind(panic));
+    if left_behind {
+        for failed in [shown.as_ref().err().map(ToString::to_string), recorded.err().map(|e| e.to_string())] {
+            failed.iter().for_each(|line| tell(line));
+        }
+        leave_behind(shown.map_or(EXIT_FAILED, code_of));
+    }
     let reason = shown.map_err(Failure::failed)?;
     recorded.map_err(Failure::failed)?;
-    if left_behind {
-        std::process::exit(i32::from(code_of(reason)));
-    }
     Ok(reason)
 }
 

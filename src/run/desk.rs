@@ -2,12 +2,12 @@
 
 use super::Failure;
 use super::metrics::Published;
+use super::output::whole_and_new;
 use super::report::write_report;
 use crate::render::{self, Picture, caption};
 use crate::ui::{Desk, Errand, Model, Shot};
 use crossbeam_channel::bounded;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Most names that are tried when files of that name exist.
@@ -42,8 +42,10 @@ fn picture(shot: &Shot, folder: &Path) -> Result<String, String> {
     let svg = render::svg(&picture);
     let name = name(shot.session.header.as_ref().map(|h| h.started.as_str()), shot.session.now.seconds());
     let stem = fresh(folder, &name, |stem| {
-        create(&added(stem, "svg"), svg.as_bytes())?;
-        create(&added(stem, "png"), &png)
+        let first = added(stem, "svg");
+        whole_and_new(&first, svg.as_bytes())?;
+        // One without the other is not what was asked for.
+        whole_and_new(&added(stem, "png"), &png).inspect_err(|_| drop(std::fs::remove_file(&first)))
     })?;
     Ok(format!("saved {}.svg and .png", stem.display()))
 }
@@ -84,11 +86,6 @@ fn added(stem: &Path, extension: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Writes a file that must not exist.
-fn create(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +104,10 @@ mod tests {
         let svg = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
         assert!(svg("umtop-session+0.0s.svg").contains(">one<") && svg("umtop-session+0.0s-2.svg").contains(">two<"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+        std::fs::write(folder.path().join("umtop-session+0.0s-3.png"), "not ours").unwrap();
+        let third = picture(&shot("three"), folder.path()).unwrap();
+        assert!(third.contains("-4.svg"), "half of a name that is taken is not used: {third}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 7);
     }
 
     #[test]

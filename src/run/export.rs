@@ -1,6 +1,6 @@
 //! `umtop export`: a recording for other programs.
 
-use super::{Failure, output};
+use super::{Failure, output, tell};
 use crate::cli::{EXIT_USAGE, ExportArgs, ExportFormat};
 use crate::export::{self, ExportError};
 use crate::recording::Stored;
@@ -16,14 +16,15 @@ pub(super) fn export(args: &ExportArgs) -> Result<ExitCode, Failure> {
         ExportFormat::Perfetto => export::trace(&mut reader, &mut out),
     };
     match exported {
-        Ok(()) => {}
-        Err(ExportError::Write(error)) => output::written(&args.output, Err(error))?,
+        Ok(()) => out.finish(Ok(()))?,
+        Err(ExportError::Write(error)) => out.finish(Err(error))?,
         Err(ExportError::Read(error)) => {
+            out.finish(Ok(()))?;
             return Err(Failure::failed(format!("{error}; what was read before is exported")));
         }
     }
     if reader.cut() {
-        eprintln!("umtop: the recording ends in mid-line: its last second may be missing");
+        tell("the recording ends in mid-line: its last second may be missing");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! The workloads that can be chosen: the bundled ones, those in the user's folder, and files named on the command line.
 
-use super::Failure;
+use super::{Failure, tell};
 use crate::cli::EXIT_USAGE;
 use crate::workload::{Library, Workload};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub(super) fn library(names: &mut [String]) -> Result<Library, Failure> {
     let mut library = Library::bundled().map_err(Failure::failed)?;
     for file in folder(|name| std::env::var_os(name).map(PathBuf::from)).map(|f| files(&f)).unwrap_or_default() {
         if let Err(line) = read(&file).and_then(|workload| library.add(workload)) {
-            eprintln!("umtop: left out {}: {line}", file.display());
+            tell(&format!("left out {}: {line}", file.display()));
         }
     }
     for name in names.iter_mut().filter(|name| is_path(name)) {

@@ -24,6 +24,7 @@ pub use open::simulated;
 use crate::cli::{Cli, Command, EXIT_FAILED};
 use std::io;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// One clear line and the exit code that goes with it.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +48,8 @@ impl Failure {
 
 /// Does what the command line says; prints a failure as one line on standard error.
 pub fn run(cli: Cli) -> ExitCode {
+    // At a limit on file sizes a write shall fail, as on a full disk, and not end the program.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let done = match cli.command {
         None => dashboard::live(cli.dashboard),
         Some(Command::Replay(args)) => dashboard::replay(&args),
@@ -63,7 +66,7 @@ pub fn run(cli: Cli) -> ExitCode {
     match done {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("umtop: {}", failure.line);
+            tell(&failure.line);
             ExitCode::from(failure.code)
         }
     }
@@ -72,6 +75,18 @@ pub fn run(cli: Cli) -> ExitCode {
 /// The exit code of a process that a signal ended.
 fn ended_by(signal: i32) -> u8 {
     128u8.saturating_add(signal as u8)
+}
+
+/// Says a line on standard error. Where nobody can read it, that changes nothing (`eprintln!` would panic).
+fn tell(line: &str) {
+    let _ = io::Write::write_all(&mut io::stderr().lock(), format!("umtop: {line}\n").as_bytes());
+}
+
+/// Ends the process while a call into the driver has not returned. The driver's own clean-up at a regular exit may wait for
+/// that very call, so it is left out; the kernel takes everything back.
+fn leave_behind(code: u8) -> ! {
+    let _ = io::Write::flush(&mut io::stdout().lock());
+    signal_hook::low_level::exit(i32::from(code))
 }
 
 /// Writes to standard output. A reader that has left (`umtop bench | head`) is no failure.

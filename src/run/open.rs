@@ -5,7 +5,7 @@ use super::header::header;
 use crate::cli::{DEFAULT_PROFILE, DeviceArgs, DeviceChoice, EXIT_NO_DEVICE, EXIT_USAGE};
 use crate::clock::Clock;
 use crate::device::cuda::{CudaDevice, GpuChoice};
-use crate::device::{Device, DeviceError, MemoryFree};
+use crate::device::{Device, DeviceError, Faulty, MemoryFree, Overdue, Rule, Watchdog};
 use crate::event::{Body, Can, Event, Header, Level, Notice, Origin, TraceLevel};
 use crate::probe::{Probe, Sampler, Tracer, host, nvml, pagemap, uvm};
 use crate::sim::{self, Simulation};
@@ -21,6 +21,8 @@ pub(super) struct Opened {
     pub free: Option<MemoryFree>,
     /// Sampler threads: they end when this is dropped.
     pub samplers: Samplers,
+    /// Whether a call into the driver does not return.
+    pub overdue: Overdue,
 }
 
 /// Probes that run on threads of their own.
@@ -33,6 +35,15 @@ pub(super) struct Samplers {
 
 /// Opens what the flags say. Probes start to send to the sink, which holds their events back until the header.
 pub(super) fn open(args: &DeviceArgs, library: Library, sink: &Sink) -> Result<Opened, Failure> {
+    let mut opened = unwatched(args, library, sink)?;
+    let (device, overdue) = Watchdog::new(opened.live.device, args.watchdog, sink.emitter())
+        .map_err(|error| Failure::failed(format!("cannot start the watchdog's thread: {error}")))?;
+    opened.live.device = Box::new(device);
+    opened.overdue = overdue;
+    Ok(opened)
+}
+
+fn unwatched(args: &DeviceArgs, library: Library, sink: &Sink) -> Result<Opened, Failure> {
     let choice = match &args.gpu {
         Some(text) => text.parse::<GpuChoice>().map_err(|e| Failure::new(EXIT_USAGE, e))?,
         None => GpuChoice::default(),
@@ -41,7 +52,14 @@ pub(super) fn open(args: &DeviceArgs, library: Library, sink: &Sink) -> Result<O
     if let DeviceChoice::Sim(profile) = &args.device {
         // What was set by hand comes first, so that a narrow picture says it too.
         let set = args.sim_param.iter().map(|text| format!("{text}, ")).collect::<String>();
-        return simulator(profile, &args.sim_param, &format!("{set}chosen with --device sim"), library, allow);
+        let faults = args.fault.iter().map(|text| format!("fault {text}, ")).collect::<String>();
+        let reason = format!("{faults}{set}chosen with --device sim");
+        let rules = args.fault.iter().map(|text| text.parse()).collect::<Result<_, _>>();
+        let rules = rules.map_err(|error| Failure::new(EXIT_USAGE, format!("--fault {error}")))?;
+        return simulator(profile, &args.sim_param, rules, &reason, library, allow);
+    }
+    if !args.fault.is_empty() {
+        return Err(Failure::new(EXIT_USAGE, "--fault is for the simulator: add --device sim"));
     }
     // A parameter that would silently have no effect is a mistake.
     if !args.sim_param.is_empty() {
@@ -54,7 +72,7 @@ pub(super) fn open(args: &DeviceArgs, library: Library, sink: &Sink) -> Result<O
     match gpu(&choice, library.clone(), allow, sink) {
         Ok(opened) => Ok(opened),
         Err(error) if required => Err(Failure::new(EXIT_NO_DEVICE, error)),
-        Err(error) => simulator(DEFAULT_PROFILE, &[], &error.to_string(), library, allow),
+        Err(error) => simulator(DEFAULT_PROFILE, &[], Vec::new(), &error.to_string(), library, allow),
     }
 }
 
@@ -113,15 +131,27 @@ fn gpu(choice: &GpuChoice, library: Library, allow: bool, sink: &Sink) -> Result
         library,
         allow_oversubscription: allow,
     };
-    Ok(Opened { live, header, free, samplers: Samplers { _nvml: nvml, _host: host, _pagemap: pages } })
+    let samplers = Samplers { _nvml: nvml, _host: host, _pagemap: pages };
+    Ok(Opened { live, header, free, samplers, overdue: Overdue::default() })
 }
 
-fn simulator(profile: &str, params: &[String], reason: &str, library: Library, allow: bool) -> Result<Opened, Failure> {
+fn simulator(
+    profile: &str,
+    params: &[String],
+    faults: Vec<Rule>,
+    reason: &str,
+    library: Library,
+    allow: bool,
+) -> Result<Opened, Failure> {
     let mut simulation = sim::open_with(profile, params).map_err(|e| Failure::new(EXIT_USAGE, e))?;
     let free = simulation.device.memory().ok();
-    let (mut live, header) = simulated(simulation, reason, fitted(library, free.as_ref()));
+    let (mut live, mut header) = simulated(simulation, reason, fitted(library, free.as_ref()));
     live.allow_oversubscription = allow;
-    Ok(Opened { live, header, free, samplers: Samplers::default() })
+    if !faults.is_empty() {
+        live.device = Box::new(Faulty::new(live.device, faults));
+        header.caps = live.device.caps().clone();
+    }
+    Ok(Opened { live, header, free, samplers: Samplers::default(), overdue: Overdue::default() })
 }
 
 /// A live source over a simulated machine, with its header; `reason` says why the simulator runs.

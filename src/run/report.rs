@@ -1,6 +1,7 @@
 //! A session's report in a folder: Markdown, pictures of every screen, every pass as CSV, the figures as JSON.
 
 use super::Failure;
+use super::output::whole;
 use crate::render::{self, Picture};
 use crate::report::{self, Verdict};
 use crate::ui::{Model, Screen};
@@ -13,7 +14,7 @@ const SIZE: (u16, u16) = (160, 48);
 pub(super) fn write_report(folder: &Path, model: &mut Model, verdicts: &[Verdict]) -> Result<(), Failure> {
     let save = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
-        std::fs::write(&path, bytes).map_err(|e| Failure::failed(format!("cannot write {}: {e}", path.display())))
+        whole(&path, bytes).map_err(|e| Failure::failed(format!("cannot write {}: {e}", path.display())))
     };
     let mut pictures = Vec::new();
     for screen in Screen::ALL {

@@ -3,7 +3,14 @@
 use crate::event::{AccessType, Cause, Counters, Proc, RemoteCause, UvmEvents, UvmTick};
 use std::collections::BTreeMap;
 
-/// Counts of exact values, ascending.
+/// Values that a distribution tells apart: more than the driver's numbers have, which are sizes of copies, faults a batch and
+/// latencies of two digits.
+const MAX_VALUES: usize = 4_096;
+/// Leading binary digits that are kept of further values.
+const DIGITS: u32 = 6;
+
+/// Counts of values, ascending: of exact ones, and once there are [`MAX_VALUES`] of those rounded down to 6 binary digits, so
+/// that memory is bounded whatever comes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution(BTreeMap<u64, u64>);
 
@@ -11,7 +18,8 @@ impl Distribution {
     /// Adds `(value, count)` pairs.
     pub fn add(&mut self, pairs: &[(u64, u64)]) {
         for (value, count) in pairs {
-            *self.0.entry(*value).or_default() += count;
+            let full = self.0.len() >= MAX_VALUES && !self.0.contains_key(value);
+            *self.0.entry(if full { rounded(*value) } else { *value }).or_default() += count;
         }
     }
 
@@ -53,6 +61,11 @@ impl Distribution {
             low = last + 1;
         }
     }
+}
+
+fn rounded(value: u64) -> u64 {
+    let dropped = (u64::BITS - value.leading_zeros()).saturating_sub(DIGITS);
+    value >> dropped << dropped
 }
 
 pub(super) fn quantile_of(pairs: impl Iterator<Item = (u64, u64)>, total: u64, q: f64) -> Option<u64> {
@@ -174,6 +187,17 @@ pub(super) fn add_counters(sum: &mut Counters, more: &Counters) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_beyond_number_are_rounded_and_every_one_is_counted() {
+        let mut all = Distribution::default();
+        (0..1_000_000u64).for_each(|n| all.add(&[(n * n, 1)]));
+        assert_eq!(all.count(), 1_000_000);
+        assert!(all.0.len() <= MAX_VALUES + 64 * 32, "{}", all.0.len());
+        let (median, right) = (all.quantile(0.5).unwrap() as f64, 500_000f64.powi(2));
+        assert!((median / right - 1.0).abs() < 0.04, "{median}");
+        assert_eq!((rounded(0), rounded(63), rounded(65), rounded(u64::MAX)), (0, 63, 64, 63 << 58));
+    }
 
     #[test]
     fn bins_double_and_hold_every_value() {

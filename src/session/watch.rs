@@ -80,12 +80,8 @@ impl WatchState {
                     (self.attached, self.released) = (None, Some(why.clone()));
                 }
             }
-            Watched::Site(name) => {
-                self.names.insert((name.pid, name.pc), name.clone());
-            }
-            Watched::Thread { pid, tid, name } => {
-                self.threads.insert((*pid, *tid), name.clone());
-            }
+            Watched::Site(name) => keep(&mut self.names, (name.pid, name.pc), name.clone()),
+            Watched::Thread { pid, tid, name } => keep(&mut self.threads, (*pid, *tid), name.clone()),
             Watched::Output { lines, skipped } => self.output(lines, *skipped),
             Watched::Ended { code } => self.ended = Some((at, *code)),
         }
@@ -141,6 +137,13 @@ impl WatchState {
         self.output.extend(lines.iter().cloned());
         let excess = self.output.len().saturating_sub(MAX_LINES);
         self.output.drain(..excess);
+    }
+}
+
+/// Notes a name, unless there are too many.
+fn keep<K: Ord, N>(names: &mut BTreeMap<K, N>, key: K, name: N) {
+    if names.len() < MAX_SITES || names.contains_key(&key) {
+        names.insert(key, name);
     }
 }
 

@@ -110,7 +110,7 @@ impl Probe for UvmProbe {
             name: "sim uvm".to_owned(),
             method: "counters and events of the simulated driver".to_owned(),
             period: Nanos::millis(10),
-            note: "loses nothing".to_owned(),
+            note: "loses what umtop_ring_entries do not hold for 10 ms".to_owned(),
             cost: String::new(),
         }
     }

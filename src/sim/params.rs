@@ -1,4 +1,5 @@
-//! The UVM driver's module parameters that the simulated driver follows, by the names that the driver gives them.
+//! The UVM driver's module parameters that the simulated driver follows, by the names that the driver gives them, and one of
+//! umtop's own.
 
 use super::SimError;
 use std::collections::BTreeMap;
@@ -41,13 +42,15 @@ pub struct Params {
     pub thrashing_pin: u64,
     /// How often a block is forgiven.
     pub thrashing_max_resets: u64,
+    /// Entries of the ring through which the driver tells of events.
+    pub ring_entries: u64,
 }
 
 /// A parameter: its name, its default, the least and the greatest value that the driver takes, where it is kept.
 struct Row(&'static str, u64, u64, u64, fn(&mut Params) -> &mut u64);
 
-/// All of them. Defaults and limits are those of `kernel-open/nvidia-uvm` in NVIDIA's published driver 580.
-const ROWS: [Row; 17] = [
+/// All of them. The last is umtop's: what it asks a real driver for. The others' defaults and limits are those of `kernel-open/nvidia-uvm` in NVIDIA's published driver 580.
+const ROWS: [Row; 18] = [
     Row("uvm_perf_prefetch_enable", 1, 0, 1, |p| &mut p.prefetch_enable),
     Row("uvm_perf_prefetch_threshold", 51, 0, 100, |p| &mut p.prefetch_threshold),
     Row("uvm_perf_prefetch_min_faults", 1, 1, 20, |p| &mut p.prefetch_min_faults),
@@ -65,6 +68,7 @@ const ROWS: [Row; 17] = [
     Row("uvm_perf_thrashing_epoch", 2000, 1, 1_000_000, |p| &mut p.thrashing_epoch),
     Row("uvm_perf_thrashing_pin", 300, 0, 1_000_000, |p| &mut p.thrashing_pin),
     Row("uvm_perf_thrashing_max_resets", 4, 0, 255, |p| &mut p.thrashing_max_resets),
+    Row("umtop_ring_entries", 1 << 20, 2, 1 << 20, |p| &mut p.ring_entries),
 ];
 
 impl Default for Params {
@@ -87,6 +91,7 @@ impl Default for Params {
             thrashing_epoch: 0,
             thrashing_pin: 0,
             thrashing_max_resets: 0,
+            ring_entries: 0,
         };
         for Row(_, default, _, _, at) in ROWS {
             *at(&mut params) = default;
@@ -112,9 +117,12 @@ impl Params {
         Ok(())
     }
 
-    /// All of them by name, as the driver lists them under `/sys/module/nvidia_uvm/parameters`.
+    /// All of the driver's by name, as it lists them under `/sys/module/nvidia_uvm/parameters`, and umtop's own if it was
+    /// set.
     pub fn list(mut self) -> BTreeMap<String, String> {
-        ROWS.iter().map(|Row(name, _, _, _, at)| ((*name).to_owned(), at(&mut self).to_string())).collect()
+        let value = |Row(name, default, _, _, at): &Row| ((*name).to_owned(), *at(&mut self), *default);
+        let values = ROWS.iter().map(value).filter(|(name, now, default)| name.starts_with("uvm_") || now != default);
+        values.map(|(name, now, _)| (name, now.to_string())).collect()
     }
 
     /// Longest pause between two events of a bouncing page, ns.
@@ -149,7 +157,7 @@ mod tests {
     fn the_defaults_lie_within_their_limits_and_names_are_the_drivers() {
         for Row(name, default, least, most, _) in ROWS {
             assert!((least..=most).contains(&default), "{name}");
-            assert!(name.starts_with("uvm_perf_"), "{name}");
+            assert!(name.starts_with("uvm_perf_") || name.starts_with("umtop_"), "{name}");
         }
         let mut params = Params::default();
         ROWS.iter().zip(1000..).for_each(|(Row(.., at), value)| *at(&mut params) = value);

@@ -16,6 +16,10 @@ const KEPT: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct Trace {
     level: TraceLevel,
+    /// Entries that the ring between driver and reader holds.
+    ring: u64,
+    /// Entries in it. The reader empties it at the end of each tick, and whenever it is asked for totals.
+    queued: u64,
     fold: TickFold,
     counters: Counters,
     /// The counters at the end of the last finished tick.
@@ -30,10 +34,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace at level off.
-    pub fn new() -> Self {
+    /// A trace at level off, through a ring of so many entries.
+    pub fn new(ring: u64) -> Self {
         Self {
             level: TraceLevel::Off,
+            ring,
+            queued: 0,
             fold: TickFold::default(),
             counters: Counters::default(),
             told: Counters::default(),
@@ -66,12 +72,17 @@ impl Trace {
         }
     }
 
-    /// Puts a record into the queue if the level has its kind.
+    /// Puts a record into the ring if the level has its kind. A full ring drops it and counts the loss.
     pub fn add(&mut self, record: &Record) {
         let full_only =
             matches!(record, Record::Migration { .. } | Record::ReadDuplicate { .. } | Record::ReadInvalidate { .. });
         if self.level == TraceLevel::Full || (self.level == TraceLevel::Faults && !full_only) {
-            self.fold.add(record);
+            if self.queued < self.ring {
+                self.queued += 1;
+                self.fold.add(record);
+            } else {
+                self.fold.lost(record.event_type(), 1);
+            }
         }
     }
 
@@ -108,6 +119,7 @@ impl Trace {
     }
 
     fn end_tick(&mut self, end: u64) {
+        self.queued = 0;
         let since = self.counters.since(&self.told);
         let events = self.fold.take();
         if since == Counters::default() && events.is_none() {
@@ -163,6 +175,7 @@ impl Since for Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Proc;
 
     fn windows(trace: &mut Trace) -> Vec<(u64, u64, u64)> {
         let take = trace.take(Stamp(u64::MAX)).map(|e| match e.body {
@@ -174,7 +187,7 @@ mod tests {
 
     #[test]
     fn idle_time_is_merged_and_windows_leave_no_hole() {
-        let mut trace = Trace::new();
+        let mut trace = Trace::new(u64::MAX);
         trace.set_level(TraceLevel::Counters, 0);
         trace.pass(33_000_000);
         trace.count(|c| c.cpu_faults += 2);
@@ -190,7 +203,7 @@ mod tests {
 
     #[test]
     fn off_says_nothing_and_the_time_spent_off_is_in_no_window() {
-        let mut trace = Trace::new();
+        let mut trace = Trace::new(u64::MAX);
         trace.count(|c| c.cpu_faults += 1);
         trace.pass(500_000_000);
         assert_eq!(windows(&mut trace), []);
@@ -202,8 +215,27 @@ mod tests {
     }
 
     #[test]
+    fn a_full_ring_drops_and_counts_by_type_until_it_is_emptied() {
+        let mut trace = Trace::new(3);
+        trace.set_level(TraceLevel::Full, 0);
+        let throttle = Record::ThrottleEnd { processor: Proc::Cpu, address: 0, time: 1 };
+        let thrash = Record::Thrashing { address: 0, bytes: 4096, time: 1 };
+        [throttle, throttle, thrash, thrash, thrash, throttle].iter().for_each(|record| trace.add(record));
+        trace.pass(10_000_000);
+        trace.add(&thrash);
+        trace.deliver(12_000_000);
+        let seen = trace.totals().and_then(|totals| totals.events).map(|all| (all.lost, all.thrashing));
+        assert_eq!(seen, Some((3, 2)));
+        let lost = trace.take(Stamp(u64::MAX)).find_map(|event| match event.body {
+            Body::Uvm(tick) => tick.events.map(|events| events.lost),
+            _ => None,
+        });
+        assert_eq!(lost, Some(vec![(10, 2), (12, 1)]));
+    }
+
+    #[test]
     fn an_absent_probe_costs_bounded_memory() {
-        let mut trace = Trace::new();
+        let mut trace = Trace::new(u64::MAX);
         trace.set_level(TraceLevel::Counters, 0);
         trace.pass(u64::MAX / 2);
         assert_eq!(trace.finished.len(), KEPT);

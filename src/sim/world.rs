@@ -86,7 +86,7 @@ impl World {
             params,
             topology: profile.topology(),
             profile,
-            trace: Trace::new(),
+            trace: Trace::new(params.ring_entries),
             windows: Windows::default(),
             batch: 0,
             ranges: BTreeMap::new(),

@@ -88,27 +88,27 @@ impl Worker {
         self.emit(Body::Notice(Notice { level, source: source.to_owned(), text }));
     }
 
-    /// The plan of settings; the error is one line for the user.
-    fn plan(&self, settings: &Settings) -> Result<Plan, String> {
-        let workload = self.live.library.find(&settings.workload)?;
-        plan(workload, settings, self.live.device.caps()).map_err(|reasons| reasons.join("; "))
+    /// The plan of settings.
+    fn plan(&self, settings: &Settings) -> Result<Plan, Unready> {
+        let workload = self.live.library.find(&settings.workload).map_err(Unready::Refused)?;
+        plan(workload, settings, self.live.device.caps()).map_err(|reasons| Unready::Refused(reasons.join("; ")))
     }
 
-    /// Sees to it that a lane with fitting buffers exists. The error is one line for the user.
-    fn prepare(&mut self, plan: &Plan, fits: impl Fn(&Lane, &Plan) -> bool) -> Result<usize, String> {
+    /// Sees to it that a lane with fitting buffers exists.
+    fn prepare(&mut self, plan: &Plan, fits: impl Fn(&Lane, &Plan) -> bool) -> Result<usize, Unready> {
         if let Some(lane) = self.lanes.iter().position(|l| fits(l, plan)) {
             return Ok(lane);
         }
         let settings = &plan.settings;
-        let free = self.live.device.memory().map_err(|e| e.to_string())?;
+        let free = self.live.device.memory()?;
         check_footprint(settings.size, settings.memory, &free, self.live.allow_oversubscription)
-            .map_err(|e| e.to_string())?;
-        let buffers = self.allocate(plan).map_err(|e| e.to_string())?;
+            .map_err(|e| Unready::Refused(e.to_string()))?;
+        let buffers = self.allocate(plan)?;
         let mut lane = Lane::new(buffers);
         lane.crowded = settings.memory == MemoryKind::Managed && settings.size > vram_room(&free);
         let advised = lane.advise(self.live.device.as_mut(), settings.advice);
         self.lanes.push(lane);
-        advised.map_err(|e| e.to_string())?;
+        advised?;
         Ok(self.lanes.len() - 1)
     }
 
@@ -258,6 +258,23 @@ impl Worker {
                 false
             }
         }
+    }
+}
+
+/// Why nothing can run; each a line for the user.
+#[derive(Debug, thiserror::Error)]
+enum Unready {
+    /// It makes no sense here, or does not fit.
+    #[error("{0}")]
+    Refused(String),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl Unready {
+    fn sticky(&self) -> bool {
+        matches!(self, Unready::Device(error) if error.sticky())
     }
 }
 

@@ -6,12 +6,13 @@
 #![allow(unsafe_code)]
 
 use super::signals::{self, Signal};
+use super::writer::{self, ACTIVE};
 use crossbeam_channel::Receiver;
 use ratatui::crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use std::io::{self, IsTerminal, Write};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Once, OnceLock};
 
 /// Alternate screen, cleared, cursor hidden, mouse clicks and wheel (SGR coordinates).
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?25l\x1b[?1000h\x1b[?1006h";
@@ -19,15 +20,30 @@ const ENTER: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?25l\x1b[?1000h\x1b[?1006h";
 /// Undoes [`ENTER`] and whatever else may be on: synchronized update, every mouse mode, bracketed paste, attributes.
 const RESTORE: &[u8] = b"\x1b[?2026l\x1b[?1006l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[0m\x1b[?25h\x1b[?1049l";
 
-/// Signals that end the process at once; the handler restores the terminal first.
-const FATAL: [libc::c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
+/// Signals that end the process at once; the handler restores the terminal first. First those of crashes, then what somebody
+/// may send by hand.
+const FATAL: [libc::c_int; 17] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGABRT,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+    libc::SIGXCPU,
+];
 
-/// Whether the terminal is ours now. Whoever swaps it to false restores.
-static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Whether any thread has panicked since the terminal was taken.
 static PANICKED: AtomicBool = AtomicBool::new(false);
-/// Held while a frame is written, so that nothing of it follows the restoring sequence.
-static OUTPUT: Mutex<()> = Mutex::new(());
 /// The terminal's settings as they were found, for the fatal handler.
 static FOUND: OnceLock<libc::termios> = OnceLock::new();
 
@@ -60,6 +76,7 @@ impl Guard {
         remember_settings()?;
         install_panic_hook();
         install_fatal_handlers();
+        writer::start()?;
         let guard = Self { signals: signals::watch()? };
         PANICKED.store(false, Ordering::SeqCst);
         take()?;
@@ -99,7 +116,8 @@ impl Drop for Guard {
     }
 }
 
-/// What a frame is written to: nothing reaches the terminal before `flush`, and nothing at all once it was given back.
+/// What a frame is written to: nothing goes to the terminal's thread before `flush`, and nothing at all to the terminal once
+/// it was given back.
 #[derive(Debug, Default)]
 pub struct Screen {
     pending: Vec<u8>,
@@ -112,33 +130,24 @@ impl Write for Screen {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let _held = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = if ACTIVE.load(Ordering::SeqCst) { put(&self.pending) } else { Ok(()) };
-        self.pending.clear();
-        written
+        writer::frame(&mut self.pending)
     }
 }
 
+/// A terminal that does not take the sequence now gets it when it reads again.
 fn take() -> io::Result<()> {
-    let _held = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner);
     ACTIVE.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
-    put(ENTER)
+    writer::insist(ENTER);
+    Ok(())
 }
 
 /// Restores, once. Errors are of no use: there is nobody left to tell.
 pub(super) fn give_back() {
-    let _held = OUTPUT.lock().unwrap_or_else(PoisonError::into_inner);
     if ACTIVE.swap(false, Ordering::SeqCst) {
-        let _ = put(RESTORE);
+        writer::insist(RESTORE);
         let _ = disable_raw_mode();
     }
-}
-
-fn put(bytes: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
 }
 
 fn install_panic_hook() {
@@ -184,9 +193,17 @@ fn install_fatal_handlers() {
 /// when the raised one is delivered and ends the process with the right status.
 extern "C" fn restore_and_die(signal: libc::c_int) {
     if ACTIVE.swap(false, Ordering::SeqCst) {
-        // SAFETY: write, tcsetattr and raise are async-signal-safe; the buffers are static.
+        let mut room = libc::pollfd { fd: libc::STDOUT_FILENO, events: libc::POLLOUT, revents: 0 };
+        // SAFETY: poll, tcflush, write, tcsetattr and raise are async-signal-safe; `room` is one entry, the buffers are
+        // static.
         unsafe {
-            libc::write(libc::STDOUT_FILENO, RESTORE.as_ptr().cast(), RESTORE.len());
+            // A terminal that does not read must not keep the process alive: what it has not taken is thrown away.
+            if libc::poll(&mut room, 1, 0) == 0 {
+                libc::tcflush(libc::STDOUT_FILENO, libc::TCOFLUSH);
+            }
+            if libc::poll(&mut room, 1, 0) == 1 {
+                libc::write(libc::STDOUT_FILENO, RESTORE.as_ptr().cast(), RESTORE.len());
+            }
             if let Some(found) = FOUND.get() {
                 libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, found);
             }

@@ -13,6 +13,7 @@ mod theme;
 mod update;
 mod view;
 mod widget;
+mod writer;
 
 pub use desk::{Desk, Errand, Shot, Watcher};
 pub use guard::{Guard, GuardError};
@@ -103,7 +104,9 @@ impl Loop<'_> {
             if self.guard.panicked() {
                 return Ok(ExitReason::Panicked);
             }
-            self.draw_if_due()?;
+            if let Err(error) = self.draw_if_due() {
+                return self.terminal_failed(error);
+            }
             select_biased! {
                 recv(input) -> msg => {
                     let Ok(msg) = msg else { return Ok(ExitReason::InputClosed) };
@@ -141,6 +144,14 @@ impl Loop<'_> {
                 },
                 default(self.until_due()) => {}
             }
+        }
+    }
+
+    /// A terminal that went away has sent a signal, too, which says more than the failure.
+    fn terminal_failed(&self, error: io::Error) -> Result<ExitReason, UiError> {
+        match self.guard.signals().recv_timeout(Duration::from_millis(200)) {
+            Ok(Signal::End(number)) => Ok(ExitReason::Signal(number)),
+            _ => Err(error.into()),
         }
     }
 
@@ -228,6 +239,11 @@ impl Loop<'_> {
         let now = self.clock.now();
         let wait = if self.changed { FRAME } else { IDLE };
         if self.drawn.is_some_and(|drawn| now.since(drawn) < wait) {
+            return Ok(());
+        }
+        if !writer::idle() {
+            // The terminal does not keep up: this frame is left out, and what it would have shown is in the next one.
+            self.drawn = Some(now);
             return Ok(());
         }
         queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;

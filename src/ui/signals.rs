@@ -30,7 +30,7 @@ pub fn watch() -> io::Result<Receiver<Signal>> {
                 SIGCONT => Signal::Continued,
                 _ if ending => {
                     guard::give_back();
-                    std::process::exit(128 + number);
+                    signal_hook::low_level::exit(128 + number);
                 }
                 _ => Signal::End(number),
             };

@@ -13,7 +13,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A shell in a pseudo-terminal that runs one command between two prints of the terminal's settings.
 pub struct Terminal {
-    _master: Box<dyn MasterPty + Send>,
+    master: Option<Box<dyn MasterPty + Send>>,
+    /// Whoever holds it keeps the terminal from reading.
+    gate: Arc<Mutex<()>>,
+    gone: Arc<Mutex<bool>>,
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
@@ -41,14 +44,21 @@ impl Terminal {
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let mut output = pair.master.try_clone_reader().unwrap();
         let keys = pair.master.take_writer().unwrap();
-        let shown = Arc::clone(&screen);
+        let (shown, gate) = (Arc::clone(&screen), Arc::new(Mutex::new(())));
+        let open = Arc::clone(&gate);
+        let gone = Arc::new(Mutex::new(false));
+        let left = Arc::clone(&gone);
         std::thread::spawn(move || {
             let mut bytes = [0; 65_536];
             while let Ok(n @ 1..) = output.read(&mut bytes) {
+                drop(open.lock().unwrap());
+                if *left.lock().unwrap() {
+                    return;
+                }
                 shown.lock().unwrap().process(&bytes[..n]);
             }
         });
-        Self { _master: pair.master, child, keys, screen, dir }
+        Self { master: Some(pair.master), gate, gone, child, keys, screen, dir }
     }
 
     pub fn umtop(args: &str) -> Self {
@@ -57,6 +67,51 @@ impl Terminal {
 
     pub fn text(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
+    }
+
+    /// Changes the terminal's size.
+    pub fn resize(&self, columns: u16, rows: u16) {
+        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
+        self.master.as_ref().unwrap().resize(size).unwrap();
+        let (rows, columns) = (NonZeroU16::new(rows).unwrap(), NonZeroU16::new(columns).unwrap());
+        self.screen.lock().unwrap().screen_mut().set_size(rows, columns);
+    }
+
+    /// Nothing of the output is read while `during` runs.
+    pub fn stalled(&mut self, during: impl FnOnce(&mut Self)) {
+        let gate = Arc::clone(&self.gate);
+        let _shut = gate.lock().unwrap();
+        during(self);
+    }
+
+    /// Whether the program under the shell has ended.
+    pub fn ended(&self) -> bool {
+        !std::fs::read_to_string(self.dir.path().join("code")).unwrap_or_default().is_empty()
+    }
+
+    /// How many cells have a colour of their own.
+    pub fn coloured(&self) -> usize {
+        let screen = self.screen.lock().unwrap();
+        let (rows, columns) = screen.screen().size();
+        let cells = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+        let plain = vt100::Color::Default;
+        cells
+            .filter_map(|(row, column)| screen.screen().cell(row, column))
+            .filter(|cell| cell.fgcolor() != plain || cell.bgcolor() != plain)
+            .count()
+    }
+
+    /// Takes the terminal away. (The thread that reads it holds a copy, so that it must be told to go.)
+    pub fn hang_up(&mut self) {
+        self.master = None;
+        self.keys = Box::new(std::io::sink());
+        *self.gone.lock().unwrap() = true;
+    }
+
+    /// State of the program's process, as `/proc/PID/stat` has it: `T` is stopped.
+    pub fn state(&self) -> char {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap()
     }
 
     pub fn press(&mut self, keys: &str) {
@@ -100,13 +155,20 @@ impl Terminal {
         // The thread that reads the program's output may be behind: what is right comes, what is wrong stays.
         let back = |screen: &vt100::Screen| !screen.alternate_screen() && !screen.hide_cursor();
         self.until("the screen that was before", || back(self.screen.lock().unwrap().screen()));
-        let screen = self.screen.lock().unwrap();
-        let screen = screen.screen();
+        let held = self.screen.lock().unwrap();
+        let screen = held.screen();
         assert!(!screen.alternate_screen(), "still on the alternate screen");
         assert!(!screen.hide_cursor(), "the cursor is still hidden");
         assert!(!screen.bracketed_paste(), "bracketed paste is still on");
         assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None, "the mouse is still captured");
-        file("code").trim().strip_prefix("code ").unwrap().parse().unwrap()
+        drop(held);
+        self.code()
+    }
+
+    /// The exit code of a program that has ended.
+    pub fn code(&self) -> i32 {
+        let code = std::fs::read_to_string(self.dir.path().join("code")).unwrap();
+        code.trim().strip_prefix("code ").unwrap().parse().unwrap()
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) const STUB_LIBRARY: u32 = 34;
 const STICKY: [u32; 13] = [214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721];
 
 /// The error of a driver call that returned `code`; `name` is what the driver calls it.
-pub(super) fn driver_error(call: &'static str, code: u32, name: String) -> DeviceError {
+pub(in crate::device) fn driver_error(call: &'static str, code: u32, name: String) -> DeviceError {
     let uvm_node = std::path::Path::new("/dev/nvidia-uvm").exists();
     let name = if name.is_empty() { "an error this driver has no name for".to_owned() } else { name };
     DeviceError::Driver { call, code, name, hint: hint(code, uvm_node).to_owned(), sticky: STICKY.contains(&code) }

@@ -8,23 +8,25 @@ use crate::device::{DeviceError, ELEMENT, GpuSurvey, Part};
 use crate::event::{Advice, Can, Caps};
 use cudarc::driver::sys::{CUmem_advise as Say, CUstream};
 
+/// Why there is no managed memory.
+pub(in crate::device) const NO_MANAGED: &str = "managedMemory is 0 on this GPU";
+/// Why both sides cannot use managed memory at the same time.
+pub(in crate::device) const NO_CONCURRENT: &str =
+    "concurrentManagedAccess is 0 here (Windows, WSL2, some vGPUs): no page migrates on a fault";
+/// Why there is neither prefetch nor advice there.
+pub(in crate::device) const NO_HINTS: &str = "concurrentManagedAccess is 0 here (Windows, WSL2, some vGPUs): the driver \
+     moves whole allocations at each kernel launch and takes no hints";
+
 /// What a GPU can do. `hint_calls`: whether the driver has the calls for advice and prefetch; `gpus`: how many there are.
 pub(super) fn caps(gpu: &GpuSurvey, hint_calls: bool, gpus: usize) -> Caps {
     let hints = match (gpu.concurrent, hint_calls) {
-        (false, _) => Can::No(
-            "concurrentManagedAccess is 0 here (Windows, WSL2, some vGPUs): the driver moves whole allocations at each \
-             kernel launch and takes no hints"
-                .to_owned(),
-        ),
+        (false, _) => Can::No(NO_HINTS.to_owned()),
         (true, false) => Can::No("libcuda lacks cuMemAdvise or cuMemPrefetchAsync: update the driver".to_owned()),
         (true, true) => Can::Yes,
     };
     Caps {
-        managed: Can::when(gpu.managed, "managedMemory is 0 on this GPU"),
-        concurrent: Can::when(
-            gpu.concurrent,
-            "concurrentManagedAccess is 0 here (Windows, WSL2, some vGPUs): no page migrates on a fault",
-        ),
+        managed: Can::when(gpu.managed, NO_MANAGED),
+        concurrent: Can::when(gpu.concurrent, NO_CONCURRENT),
         prefetch: hints.clone(),
         advise: hints,
         pageable: Can::when(gpu.pageable, "pageableMemoryAccess is 0: malloc memory is not shared with this GPU"),

@@ -24,6 +24,9 @@ mod survey;
 mod verify;
 mod visits;
 
+pub(super) use error::driver_error;
+pub(super) use hints::{NO_CONCURRENT, NO_HINTS, NO_MANAGED};
+
 pub use choice::{ChoiceError, GpuChoice, PciAddress};
 pub use survey::survey;
 

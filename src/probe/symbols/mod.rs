@@ -5,6 +5,9 @@
 mod image;
 mod process;
 
+#[doc(hidden)] // for tests that bring files of their own
+pub use image::Image;
+
 use crate::clock::Clock;
 use crate::event::{Body, Event, UvmTick, Watched};
 use crate::probe::Emit;

@@ -38,3 +38,19 @@ pub fn info() -> ProbeInfo {
         cost: "a flush of 35 µs each 10 ms; level full doubles a fault-bound sweep".to_owned(),
     }
 }
+
+/// Decodes and folds entries as the driver's queue holds them, for tests that bring bytes of their own. Gives how many made
+/// no sense.
+#[doc(hidden)]
+pub fn fold_entries(bytes: &[u8]) -> u64 {
+    let (mut fold, numbers) = (TickFold::default(), numbers::Numbers::default());
+    fold.set_level(crate::event::TraceLevel::Full);
+    let (entries, _) = bytes.as_chunks::<{ abi::ENTRY_BYTES }>();
+    for entry in entries {
+        match decode::decode(entry, &numbers).filter(Record::plausible) {
+            Some(record) => fold.add(&record),
+            None => fold.malformed(),
+        }
+    }
+    fold.take().map_or(0, |events| events.malformed)
+}

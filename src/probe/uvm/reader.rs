@@ -14,6 +14,9 @@ use std::os::fd::OwnedFd;
 /// Senseless entries in a row of checks that prove another interface: this many, and one in a hundred.
 const SENSELESS: u64 = 100;
 
+/// Events that no driver loses between two looks, some milliseconds apart.
+const IMPOSSIBLE: u64 = 1 << 32;
+
 /// The trackers of the address spaces that are watched, and what they have told together.
 #[derive(Debug)]
 pub struct Reader {
@@ -155,7 +158,14 @@ impl Reader {
             let Some(queue) = &mut space.queue else { continue };
             let pid = space.pid;
             queue.ring.drain(|entry| take(fold, seen, numbers, pid, entry));
-            queue.ring.dropped(|kind, lost| fold.lost(kind, lost));
+            queue.ring.dropped(|kind, lost| match lost {
+                0..IMPOSSIBLE => fold.lost(kind, lost),
+                _ => {
+                    // No driver loses so many between two looks: the page is laid out in another way.
+                    seen.malformed += SENSELESS;
+                    fold.malformed();
+                }
+            });
         }
     }
 
@@ -194,7 +204,7 @@ fn sum(a: Counters, b: Counters) -> Counters {
 
 fn take(fold: &mut TickFold, seen: &mut Seen, numbers: &Numbers, owner: Option<u32>, entry: &[u8; ENTRY_BYTES]) {
     seen.entries += 1;
-    match decode(entry, numbers) {
+    match decode(entry, numbers).filter(Record::plausible) {
         Some(record) => {
             // Of our own process the sites are known. The driver numbers processes as the outermost namespace does; what
             // is looked up later is in ours.
@@ -211,59 +221,4 @@ fn take(fold: &mut TickFold, seen: &mut Seen, numbers: &Numbers, owner: Option<u
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::probe::uvm::ring::Ring;
-
-    #[test]
-    fn a_senseless_queue_is_given_up_once() {
-        let ring = Ring::new(8).unwrap();
-        let driver = ring.producer();
-        let mut reader = Reader::over(ring);
-        let put = |n| (0..n).for_each(|_| assert!(driver.put(&[0xEE; ENTRY_BYTES])));
-        put(SENSELESS - 1);
-        reader.drain();
-        assert!(reader.senseless().is_none());
-        put(1);
-        reader.drain();
-        assert!(matches!(reader.senseless(), Some(UvmError::OtherInterface(_))));
-        assert_eq!(reader.take().1.map(|events| events.malformed), Some(SENSELESS));
-        // Without an address space there are no counters to fall back to, so the level is off.
-        assert!(reader.set_level(TraceLevel::Counters).is_err());
-        assert_eq!(reader.level(), TraceLevel::Off);
-        assert!(reader.senseless().is_none(), "told at every tick");
-    }
-
-    #[test]
-    fn two_address_spaces_are_told_of_together() {
-        let (a, b) = (Ring::new(8).unwrap(), Ring::new(8).unwrap());
-        let fault = |address: u64| {
-            let mut entry = [0u8; ENTRY_BYTES];
-            entry[0] = 1;
-            entry[8..16].copy_from_slice(&address.to_ne_bytes());
-            entry[24..28].copy_from_slice(&4711u32.to_ne_bytes());
-            entry
-        };
-        let (one, other) = (a.producer(), b.producer());
-        let mut reader = Reader::over(a);
-        reader.spaces.push((SpaceId(1), Space::over(b)));
-        [one.put(&fault(0)), one.put(&fault(4096)), other.put(&fault(0))].into_iter().for_each(|put| assert!(put));
-        reader.drain();
-        let events = reader.take().1.unwrap();
-        assert_eq!(events.cpu_faults, 3);
-        assert!(events.cpu_sites.iter().all(|site| site.pid == 7), "the owner's number, not the driver's");
-        reader.remove(SpaceId(0));
-        assert!(other.put(&fault(0)));
-        reader.drain();
-        assert_eq!(reader.take().1.unwrap().cpu_faults, 1);
-    }
-
-    #[test]
-    fn waiting_for_address_spaces_is_no_error_at_any_level() {
-        let mut reader = Reader::awaiting();
-        assert!(reader.idle());
-        assert!(reader.set_level(TraceLevel::Full).is_ok());
-        assert_eq!(reader.level(), TraceLevel::Full);
-        assert_eq!(reader.take(), (None, None), "nothing is known, which is not 0");
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! One event of the driver's queue, decoded.
 
+use super::abi::event;
 use crate::event::{AccessType, Cause, Proc, RemoteCause};
 
 /// A decoded event. `time` is raw `CLOCK_MONOTONIC_RAW` ns (virtual ns in the simulator), `gpu_time` the GPU's own clock.
@@ -136,4 +137,46 @@ pub enum Record {
         /// When.
         time: u64,
     },
+}
+
+/// Longest copy that is believed: the driver's stay within a block of 2 MiB.
+const MAX_BYTES: u64 = 1 << 30;
+/// No address of either side lies beyond (57 bits, 5-level page tables).
+const ADDRESS_END: u64 = 1 << 57;
+
+impl Record {
+    /// The driver's number of its type, by which losses are counted.
+    pub fn event_type(&self) -> u8 {
+        match self {
+            Record::CpuFault { .. } => event::CPU_FAULT,
+            Record::Migration { .. } => event::MIGRATION,
+            Record::GpuFault { .. } => event::GPU_FAULT,
+            Record::Replay { .. } => event::REPLAY,
+            Record::Fatal { .. } => event::FATAL,
+            Record::ReadDuplicate { .. } => event::READ_DUPLICATE,
+            Record::ReadInvalidate { .. } => event::READ_INVALIDATE,
+            Record::Thrashing { .. } => event::THRASHING,
+            Record::ThrottleStart { .. } => event::THROTTLE_START,
+            Record::ThrottleEnd { .. } => event::THROTTLE_END,
+            Record::RemoteMap { .. } => event::REMOTE_MAP,
+        }
+    }
+
+    /// Whether the numbers can be: what an entry of another layout holds is mostly none of these.
+    pub fn plausible(&self) -> bool {
+        let (address, bytes) = match *self {
+            Record::CpuFault { address, .. }
+            | Record::GpuFault { address, .. }
+            | Record::Fatal { address, .. }
+            | Record::ThrottleStart { address, .. }
+            | Record::ThrottleEnd { address, .. } => (address, 0),
+            Record::Migration { address, bytes, .. }
+            | Record::ReadDuplicate { address, bytes, .. }
+            | Record::ReadInvalidate { address, bytes, .. }
+            | Record::Thrashing { address, bytes, .. }
+            | Record::RemoteMap { address, bytes, .. } => (address, bytes),
+            Record::Replay { .. } => return true,
+        };
+        address < ADDRESS_END && bytes <= MAX_BYTES
+    }
 }

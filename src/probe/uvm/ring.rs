@@ -114,6 +114,13 @@ impl Producer {
         }
         true
     }
+
+    /// Says that so many events of a type were dropped.
+    pub fn claim_dropped(&self, kind: usize, count: u64) {
+        let control = self.control as *mut ControlPage;
+        // SAFETY: as in `put`.
+        unsafe { AtomicU64::from_ptr(&raw mut (*control).dropped[kind]) }.store(count, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::event::{Body, Control, Event, Level, Notice};
 use crate::report;
 use crate::run::dashboard::QUEUE;
 use crate::run::metrics::Published;
-use crate::run::{Failure, ended_by, print};
+use crate::run::{Failure, ended_by, print, tell};
 use crate::session::Session;
 use crate::source::watch::{Target, WatchEnd};
 use crate::source::{Pace, Sink};
@@ -68,13 +68,13 @@ pub fn totals(args: &WatchArgs) -> Result<ExitCode, Failure> {
         WatchFormat::Json => format!("{:#}\n", report::watch_json(&session, args.trace)),
     })?;
     if let Some((_, output)) = &command {
-        eprintln!("umtop: the command's output is in {}", output.display());
+        tell(&format!("the command's output is in {}", output.display()));
     }
     recorded.map_err(Failure::failed)?;
     Ok(ExitCode::from(match (end, target) {
         (WatchEnd::Ended(Some(code)), _) => code,
         (WatchEnd::Stopped, Target::Command(mut command)) => {
-            eprintln!("umtop: not watched any more; waiting for process {} to end", command.pid());
+            tell(&format!("not watched any more; waiting for process {} to end", command.pid()));
             await_end(&mut command)
         }
         _ if signalled.load(Ordering::Relaxed) != 0 => ended_by(signalled.load(Ordering::Relaxed)),

@@ -1,7 +1,7 @@
 //! Measuring members against each other.
 
+use super::Worker;
 use super::lane::Lane;
-use super::{PassFailure, Worker};
 use crate::event::{Body, Level, Outcome, RunEvent, RunStart};
 use crate::source::Batch;
 use crate::workload::Plan;
@@ -32,20 +32,24 @@ impl Worker {
         let mut usable = true;
         let mut members: Vec<Option<Member>> = Vec::new();
         for settings in &batch.members {
+            if !usable {
+                break;
+            }
             let ready = self.plan(settings).and_then(|plan| Ok((self.prepare(&plan, Lane::fits_exactly)?, plan)));
-            members.push(match ready {
+            match ready {
                 Ok((lane, plan)) => {
                     let start = self.start_run(&plan, lane);
-                    Some(Member { plan, lane, start, passes: 0, outcome: None })
+                    members.push(Some(Member { plan, lane, start, passes: 0, outcome: None }));
                 }
-                Err(line) => {
-                    self.say(Level::Error, "workload", line);
-                    None
+                Err(unready) => {
+                    self.say(Level::Error, "workload", format!("{}: {unready}", settings.workload));
+                    usable = self.after_failure(unready.sticky(), &mut members);
+                    members.push(None);
                 }
-            });
+            }
         }
         for (i, warmup) in batch.order() {
-            if self.pace.stopping() {
+            if !usable || self.pace.stopping() {
                 break;
             }
             let Some(member) = members[i].as_mut().filter(|m| m.outcome.is_none()) else { continue };
@@ -57,10 +61,7 @@ impl Worker {
                 Err(failure) if failure.stopped() => break,
                 Err(failure) => {
                     member.outcome = Some(Outcome::Failed(failure.to_string()));
-                    usable = self.after_failure(&failure, &mut members);
-                    if !usable {
-                        break;
-                    }
+                    usable = self.after_failure(failure.sticky(), &mut members);
                 }
             }
         }
@@ -72,8 +73,8 @@ impl Worker {
     }
 
     /// After a sticky error every buffer is gone, so every member gets a new one; `false` if the device is lost.
-    fn after_failure(&mut self, failure: &PassFailure, members: &mut [Option<Member>]) -> bool {
-        if !failure.sticky() {
+    fn after_failure(&mut self, sticky: bool, members: &mut [Option<Member>]) -> bool {
+        if !sticky {
             return true;
         }
         if !self.recover() {
@@ -82,7 +83,7 @@ impl Worker {
         for member in members.iter_mut().flatten().filter(|m| m.outcome.is_none()) {
             match self.prepare(&member.plan, Lane::fits_exactly) {
                 Ok(lane) => member.lane = lane,
-                Err(line) => member.outcome = Some(Outcome::Failed(line)),
+                Err(unready) => member.outcome = Some(Outcome::Failed(unready.to_string())),
             }
         }
         true

@@ -36,8 +36,12 @@ impl Worker {
         });
         let (lane, plan) = match ready {
             Ok(ready) => ready,
-            Err(line) => {
-                self.say(Level::Error, "workload", line);
+            Err(unready) => {
+                if unready.sticky() {
+                    self.recover();
+                }
+                // Last, so that this is the line that stays on the screen.
+                self.say(Level::Error, "workload", unready.to_string());
                 return Next::Wait;
             }
         };
