@@ -1,5 +1,6 @@
 //! The command line: types only, no action.
 
+mod examples;
 mod output;
 mod shape;
 
@@ -11,6 +12,7 @@ pub use shape::{ShapeArgs, ShapesArgs};
 use crate::event::{Advice, MemoryKind, TraceLevel};
 use crate::units::Bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -33,24 +35,9 @@ pub const MAX_WARMUPS: i64 = 1_000;
 /// Largest number that Linux gives a process (`PID_MAX_LIMIT`).
 const MAX_PID: i64 = 4_194_304;
 
-const EXAMPLES: &str = "Examples:
-  umtop                                      the dashboard: your GPU, or the simulator if there is none
-  umtop --device sim                         the simulator on purpose
-  umtop --workload ping-pong --trace faults  CPU and GPU fight over one page
-  umtop bench sequential --prefetch=both     on-demand against prefetch, interleaved, as a table
-  umtop replay session.umr                   watch a recording again
-  umtop watch                                who uses unified memory on this machine
-  umtop watch 4711                           faults and migrations of a running program, live
-  umtop watch -- python train.py             the same from its start; its exit code becomes ours
-  umtop doctor                               what this machine can do, and why not
-
-Exit codes: 0 done, 1 something failed, 2 bad usage, 3 the device asked for cannot be used, 4 no terminal;
-128+N ended by signal N. doctor: 0 everything works, 1 limited, 2 unusable.
-If umtop was killed with SIGKILL and the terminal is odd, type: reset";
-
 /// See CUDA Unified Memory live: pages fault, migrate and thrash.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "umtop", version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(name = "umtop", version, about, after_help = examples::TOP, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// What to do; without it, the dashboard.
     #[command(subcommand)]
@@ -65,25 +52,45 @@ pub struct Cli {
 #[allow(clippy::large_enum_variant, reason = "there is one, parsed once")]
 pub enum Command {
     /// Play a recording in the dashboard
+    #[command(after_help = examples::REPLAY)]
     Replay(ReplayArgs),
     /// List the recordings that come with umtop, or play one
+    #[command(after_help = examples::DEMO)]
     Demo(DemoArgs),
     /// Make a picture or an animation of a recording, without a terminal
+    #[command(after_help = examples::RENDER)]
     Render(RenderArgs),
     /// Export a recording as a table (CSV, JSON lines) or as a trace for Perfetto
+    #[command(after_help = examples::EXPORT)]
     Export(ExportArgs),
     /// Measure workloads without a terminal: interleaved passes, medians with intervals
+    #[command(after_help = examples::BENCH)]
     Bench(Box<BenchArgs>),
     /// Watch another program's unified memory: a running one, or one started here; alone, list those that use it
+    #[command(after_help = examples::WATCH)]
     Watch(WatchArgs),
     /// Say what this machine can do, and the reason for each thing that it cannot
+    #[command(after_help = examples::DOCTOR)]
     Doctor {
         /// Print JSON instead of text
         #[arg(long)]
         json: bool,
     },
     /// List the workloads: what each one asks
+    #[command(after_help = examples::WORKLOADS)]
     Workloads(WorkloadsArgs),
+    /// Write the completions of a shell to standard output
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Write the manual page to standard output
+    #[command(after_help = examples::MAN)]
+    Man {
+        /// Of this command; without it, of umtop itself
+        command: Option<String>,
+    },
 }
 
 /// Where to run.
@@ -305,6 +312,7 @@ pub struct WorkloadsArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub enum WorkloadsCommand {
     /// Check workload files; says file, line and what is allowed
+    #[command(after_help = examples::CHECK)]
     Check {
         /// Files to check
         #[arg(required = true)]

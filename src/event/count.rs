@@ -59,7 +59,7 @@ const fn row(count: Count, name: &'static str, unit: &'static str, level: TraceL
 use TraceLevel::{Counters, Faults, Full};
 
 /// Every count, in the order of [`Count`].
-pub const COUNTS: [CountInfo; 15] = [
+pub const COUNTS: &[CountInfo] = &[
     row(Count::BytesHtod, "uvm_htod_bytes", "bytes", Counters, "bytes that the driver moved host to device, exact"),
     row(Count::BytesDtoh, "uvm_dtoh_bytes", "bytes", Counters, "bytes that the driver moved device to host, exact"),
     row(Count::GpuFaults, "uvm_gpu_faults", "faults", Counters, "GPU page faults without duplicates, exact"),

@@ -115,7 +115,7 @@ const fn row(
 use MetricKind::{Gauge, Rate};
 
 /// Every metric, in the order of [`Metric`].
-pub const CATALOGUE: [MetricInfo; 18] = [
+pub const CATALOGUE: &[MetricInfo] = &[
     row(
         Metric::PcieHtoD,
         "pcie_htod_bytes_per_second",

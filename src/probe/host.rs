@@ -10,8 +10,8 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 const PERIOD: Nanos = Nanos::millis(1_000);
 /// Polls that come sooner than this after another are passed over: the simulator's clock may move by microseconds.
 const LEAST: Nanos = Nanos::millis(900);
-const METRICS: [Metric; 4] = [Metric::HostAvailable, Metric::OwnMemory, Metric::HostCpu, Metric::OwnCpu];
-const THREADS: [Metric; 3] = [Metric::ScreenCpu, Metric::DriverCpu, Metric::ProbesCpu];
+const METRICS: &[Metric] = &[Metric::HostAvailable, Metric::OwnMemory, Metric::HostCpu, Metric::OwnCpu];
+const THREADS: &[Metric] = &[Metric::ScreenCpu, Metric::DriverCpu, Metric::ProbesCpu];
 
 /// Reads host figures.
 pub struct HostProbe {
@@ -39,13 +39,13 @@ impl HostProbe {
 fn shares(spent: Option<Spent>, over: Nanos) -> Vec<(Metric, Reading)> {
     let Some(spent) = spent else {
         let absent = Reading::Absent(Why::NotSupported("this kernel has no /proc/self/task/*/schedstat".to_owned()));
-        return THREADS.map(|metric| (metric, absent.clone())).to_vec();
+        return THREADS.iter().map(|metric| (*metric, absent.clone())).collect();
     };
     let percent = |ns: Nanos| Reading::measured(100.0 * ns.0 as f64 / over.0.max(1) as f64);
     let driver = spent
         .driver
         .map_or_else(|| Reading::Absent(Why::NotSupported("no driver's queue is read here".to_owned())), percent);
-    THREADS.into_iter().zip([percent(spent.screen), driver, percent(spent.other)]).collect()
+    THREADS.iter().copied().zip([percent(spent.screen), driver, percent(spent.other)]).collect()
 }
 
 /// A figure of umtop itself.
@@ -80,8 +80,8 @@ impl Probe for HostProbe {
         self.polled = Some(now);
         let Some(system) = &mut self.system else {
             let absent = Reading::Absent(Why::NotSupported("sysinfo does not know this system".to_owned()));
-            let all = METRICS.into_iter().chain(THREADS);
-            out.push(sample(now, None, all.map(|metric| (metric, absent.clone())).collect()));
+            let all = METRICS.iter().chain(THREADS);
+            out.push(sample(now, None, all.map(|metric| (*metric, absent.clone())).collect()));
             return;
         };
         system.refresh_memory();

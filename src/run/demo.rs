@@ -17,7 +17,7 @@ pub(super) struct Demo {
 
 macro_rules! demos {
     ($($name:literal, $title:literal, $look:literal;)+) => {
-        [$(Demo {
+        &[$(Demo {
             name: $name,
             title: $title,
             look: $look,
@@ -27,15 +27,15 @@ macro_rules! demos {
 }
 
 /// Every one of them, the best to begin with first.
-pub(super) const DEMOS: [Demo; 13] = demos! {
+pub(super) const DEMOS: &[Demo] = demos! {
     "prefetch-switched-on", "a sweep on demand, then with prefetch",
         "at the dashed line p was pressed: faults fall to none, and a pass takes an eighth of the time";
     "sequential", "the GPU reads what the CPU wrote, page by page on demand",
         "every pass faults anew; most bytes move by the driver's own prefetcher, not by faults";
     "sequential-prefetch", "the same sweep, data moved before the kernel",
         "the kernel does not fault once; all bytes are 'yours'";
-    "random", "the same data, touched in random order",
-        "more faults than a sweep for the same bytes, and a longer pass";
+    "random", "the same data, single elements of it in random order",
+        "the GPU wants one element in 4096, yet everything moves: the driver takes whole blocks, in few faults";
     "random-prefetch", "random order after a prefetch",
         "order does not matter once the data is there";
     "ping-pong", "CPU and GPU take turns on one page",
@@ -76,7 +76,7 @@ impl Demo {
 
 fn list() -> String {
     let mut text = String::from("Recordings of an NVIDIA H200; play one with: umtop demo NAME\n\n");
-    for Demo { name, title, look, .. } in &DEMOS {
+    for Demo { name, title, look, .. } in DEMOS {
         let _ = writeln!(text, "{name} — {title}\n  look   {look}\n");
     }
     text
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_bundled_recording_is_a_measured_one_and_in_the_list() {
-        for demo in &DEMOS {
+        for demo in DEMOS {
             let header = demo.stored().open().unwrap().next_event().unwrap().unwrap();
             let Body::Header(header) = header.body else { panic!("{}", demo.name) };
             assert_eq!(header.origin, Origin::Measured, "{}", demo.name);

@@ -8,6 +8,7 @@ mod doctor;
 mod export;
 mod header;
 mod library;
+mod manual;
 mod metrics;
 mod open;
 mod output;
@@ -59,6 +60,8 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Watch(args)) => watch::watch(args),
         Some(Command::Doctor { json }) => doctor::doctor(json),
         Some(Command::Workloads(args)) => workloads::workloads(&args),
+        Some(Command::Completions { shell }) => manual::completions(shell),
+        Some(Command::Man { command }) => manual::man(command.as_deref()),
     };
     match done {
         Ok(code) => code,

@@ -83,7 +83,7 @@ fn cost(run: &Run, off: &Run) -> Option<LevelCost> {
         time: Nanos(median(&times)? as u64),
         ratio: ratio(&times, &off.times_ns()),
         read_back: ratio(&read(run), &read(off)),
-        accounted: run.accounted(),
+        accounted: run.accounted().map(|of| (of.htod, of.dtoh)),
         lost: run.passes.iter().map(|(_, pass)| Some(pass.uvm.as_ref()?.events.as_ref()?.lost)).sum(),
     })
 }
@@ -114,7 +114,7 @@ mod tests {
     fn started(session: &mut Session, ms: u64, run: u32, trace: TraceLevel) {
         let settings = Settings { trace, ..settings("sequential", "64MiB") };
         let timed = vec![Phase::Kernel];
-        let start = RunStart { run: RunId(run), settings, label: None, trace, timed, expected: None };
+        let start = RunStart { run: RunId(run), settings, label: None, trace, timed, expected: None, gpus: 1 };
         told(session, ms, RunEvent::Started(start));
     }
 

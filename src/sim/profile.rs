@@ -7,7 +7,7 @@ use crate::units::Bytes;
 use serde::Deserialize;
 
 /// The bundled profiles by name.
-const BUNDLED: [(&str, &str); 4] = [
+const BUNDLED: &[(&str, &str)] = &[
     ("h200", include_str!("../../assets/profiles/h200.toml")),
     ("h200-x2", include_str!("../../assets/profiles/h200-x2.toml")),
     ("pcie3-16gb", include_str!("../../assets/profiles/pcie3-16gb.toml")),

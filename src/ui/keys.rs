@@ -292,9 +292,7 @@ pub fn belongs(row: &Row, mode: Mode, screen: Screen) -> bool {
         Screen::Memory if does(Action::Seek(BACK)) => false,
         Screen::Live => mode == Mode::Live || !does(Action::Previous),
         _ if does(Action::Enter) => false,
-        Screen::Memory | Screen::Compare | Screen::Machine | Screen::Insights | Screen::Faults => {
-            !does(Action::ZoomIn) && !does(Action::LogScale) || screen == Screen::Faults
-        }
+        _ => !does(Action::ZoomIn) && !does(Action::LogScale) || screen == Screen::Faults,
     }
 }
 

@@ -264,12 +264,12 @@ fn step(model: &mut Model, action: Action) -> Option<Control> {
             model.ui.compared = runs.get(next).filter(|_| !newest).map(|run| run.start.run);
             model.compare_again();
         }
-        Screen::Faults | Screen::Machine | Screen::Insights => {
+        Screen::Live | Screen::Compare => {}
+        _ => {
             let most = view::scrollable(model);
             model.ui.scroll =
                 if back { model.ui.scroll.saturating_sub(1) } else { model.ui.scroll.saturating_add(1).min(most) };
         }
-        Screen::Live | Screen::Compare => {}
     }
     None
 }

@@ -85,14 +85,14 @@ fn table() -> String {
         let unit = if own.name.ends_with("_seconds") { "seconds" } else { "" };
         row(&format!("{}{suffix}", own.name), kind, unit, "umtop", own.help);
     }
-    for info in &CATALOGUE {
+    for info in CATALOGUE {
         let kind = match info.kind {
             MetricKind::Gauge => "gauge",
             MetricKind::Rate => "gauge (mean over the probe's window)",
         };
         row(&named(info.name), kind, info.unit.name(), info.origin, info.help);
     }
-    for info in &COUNTS {
+    for info in COUNTS {
         let labels = match info.count {
             Count::MigratedBytes | Count::Migrations => "; labels `src`, `dst`, `cause`",
             _ => "",

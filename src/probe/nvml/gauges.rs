@@ -13,7 +13,7 @@ pub const NAME: &str = "nvml";
 pub const PERIOD: Nanos = Nanos::millis(100);
 
 /// The metrics read here.
-pub const METRICS: [Metric; 7] = [
+pub const METRICS: &[Metric] = &[
     Metric::VramUsed,
     Metric::VramTotal,
     Metric::GpuBusy,

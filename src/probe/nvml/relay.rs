@@ -105,7 +105,7 @@ impl Relay {
                 let why = Why::Stalled(format!("NVML has not answered for {seconds} s"));
                 match worker {
                     PCIE => self.absent(&source, &PCIE_METRICS, &why),
-                    _ => self.absent(gauges::NAME, &gauges::METRICS, &why),
+                    _ => self.absent(gauges::NAME, gauges::METRICS, &why),
                 }
             }
         }

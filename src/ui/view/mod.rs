@@ -72,13 +72,9 @@ fn paint(model: &Model, area: Rect, buf: &mut Buffer) {
     if let Some(tabs) = layout.tabs {
         tabs::draw(&cx, tabs, buf);
     }
-    match model.ui.screen {
-        Screen::Live => live(&cx, &layout, buf),
-        Screen::Memory => screen::memory::draw(&cx, layout.charts, buf),
-        Screen::Faults => screen::faults::draw(&cx, layout.charts, buf),
-        Screen::Compare => screen::compare::draw(&cx, layout.charts, buf),
-        Screen::Machine => screen::machine::draw(&cx, layout.charts, buf),
-        Screen::Insights => screen::insights::draw(&cx, layout.charts, buf),
+    match screen::of(model.ui.screen) {
+        None => live(&cx, &layout, buf),
+        Some(screen) => (screen.draw)(&cx, layout.charts, buf),
     }
     if let Some(row) = layout.sentence {
         foot::line(&cx, row, buf);
@@ -129,12 +125,9 @@ pub fn hit(model: &Model, column: u16, row: u16) -> Option<Action> {
     if let Some(tabs) = layout.tabs.filter(|tabs| tabs.contains(at.into())) {
         return tabs::at(tabs, column);
     }
-    match model.ui.screen {
-        Screen::Memory => screen::memory::at(&cx, layout.charts, at),
-        Screen::Faults => screen::faults::at(&cx, layout.charts, at),
-        Screen::Compare => screen::compare::at(&cx, layout.charts, at),
-        Screen::Machine | Screen::Insights => None,
-        Screen::Live => live_hit(&cx, &layout, at),
+    match screen::of(model.ui.screen) {
+        None => live_hit(&cx, &layout, at),
+        Some(screen) => (screen.at)(&cx, layout.charts, at),
     }
 }
 
@@ -162,12 +155,7 @@ pub fn scrollable(model: &Model) -> u16 {
     let screen = size(model);
     let Some(layout) = divided(model, screen, model.ui.screen) else { return 0 };
     let cx = context(model, &layout, screen);
-    match model.ui.screen {
-        Screen::Machine => screen::machine::scrollable(&cx, layout.charts),
-        Screen::Insights => screen::insights::scrollable(&cx, layout.charts),
-        Screen::Faults => screen::faults::scrollable(layout.charts),
-        Screen::Live | Screen::Memory | Screen::Compare => 0,
-    }
+    screen::of(model.ui.screen).map_or(0, |screen| (screen.scrollable)(&cx, layout.charts))
 }
 
 fn divided(model: &Model, area: Rect, screen: Screen) -> Option<Layout> {

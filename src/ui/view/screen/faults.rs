@@ -63,7 +63,7 @@ pub fn draw(cx: &Context, area: Rect, buf: &mut Buffer) {
 }
 
 /// How often an arrow shows another histogram, where not all fit.
-pub fn scrollable(area: Rect) -> u16 {
+pub fn scrollable(_: &Context, area: Rect) -> u16 {
     if divide(area).histograms.width >= ALL_FROM { 0 } else { 2 }
 }
 
