@@ -76,7 +76,6 @@ fn what_watching_costs_is_measured_on_a_key_and_stands_in_the_report() {
     terminal.expect("GB/s");
     terminal.press("o");
     terminal.expect("What watching costs");
-    terminal.expect("Measuring");
     terminal.until("the end", || terminal.text().contains("over off") && !terminal.text().contains("Measuring"));
     let shown = terminal.text();
     for text in ["SIMULATED: what the model", "off       10", "counters  10", "faults    10", "full      10"] {
