@@ -147,6 +147,7 @@ fn the_dashboard_says_restart_where_the_card_does_not_come_back() {
 fn a_kernel_that_never_ends_is_told_and_can_be_left() {
     let mut terminal = dashboard("kernel@3=hang", "--watchdog 200ms --record a.umr");
     terminal.expect("a kernel has not returned for 200 ms");
+    terminal.expect("it is still being simulated");
     terminal.press("q");
     let said = err(&terminal);
     assert!(said.contains("has not returned: leaving it behind"), "{said}");

@@ -15,7 +15,7 @@ pub use faulty::{Faulty, Rule, ScriptError};
 pub use host_memory::host_available;
 pub use survey::{GpuSurvey, Survey};
 pub use touch::{Access, Affine, Expect, Pattern, Touch, permute};
-pub use watchdog::{Overdue, SOURCE as WATCHDOG, Watchdog};
+pub use watchdog::{DRIVER_HANGS, Overdue, SOURCE as WATCHDOG, STILL_SIMULATES, Watchdog};
 
 use crate::event::{Advice, Caps, Check, MemoryKind, Proc};
 use crate::units::{Bytes, Nanos, Stamp};

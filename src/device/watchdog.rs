@@ -11,6 +11,13 @@ use std::time::Duration;
 /// Where the notices of the watchdog say that they come from.
 pub const SOURCE: &str = "watchdog";
 
+/// What it may mean that a call into a real driver does not return, and what to do.
+pub const DRIVER_HANGS: &str = "it still works, or the GPU hangs (see dmesg for Xid lines); q or Ctrl-C leaves, and the driver takes \
+                                the memory back";
+/// The same of the simulator, which computes large footprints slower than a card works.
+pub const STILL_SIMULATES: &str =
+    "it is still being simulated; wait, choose a smaller --size, or leave with q or Ctrl-C";
+
 /// A device whose calls are watched.
 pub struct Watchdog {
     inner: Box<dyn Device>,
@@ -45,17 +52,13 @@ impl Overdue {
     }
 
     /// Told once for each call.
-    fn tell(&self, now: Stamp, patience: Nanos, emit: &mut dyn FnMut(Event)) {
+    fn tell(&self, now: Stamp, patience: Nanos, meaning: &str, emit: &mut dyn FnMut(Event)) {
         let mut under_way = self.lock();
         let Some(call) = under_way.as_mut().filter(|call| !call.told && now.since(call.since) >= patience) else {
             return;
         };
         call.told = true;
-        let text = format!(
-            "{} has not returned for {patience}: it still works, or the GPU hangs (see dmesg for Xid lines); q or \
-             Ctrl-C leaves, and the driver takes the memory back",
-            call.what
-        );
+        let text = format!("{} has not returned for {patience}: {meaning}", call.what);
         let event = notice(call.at, Level::Error, text);
         // The lock is not held where somebody may wait.
         drop(under_way);
@@ -68,13 +71,14 @@ fn notice(at: Stamp, level: Level, text: String) -> Event {
 }
 
 impl Watchdog {
-    /// Watches the calls of a device; `emit` is told when one takes longer than `patience` of real time.
+    /// Watches the calls of a device; `emit` is told when one takes longer than `patience` of real time, and what that means.
     ///
     /// # Errors
     /// If the thread that watches cannot be started.
     pub fn new(
         inner: Box<dyn Device>,
         patience: Duration,
+        meaning: &'static str,
         mut emit: Box<dyn FnMut(Event) + Send>,
     ) -> std::io::Result<(Self, Overdue)> {
         let (alive, ended) = bounded::<()>(0);
@@ -84,7 +88,7 @@ impl Watchdog {
         let look = move || {
             // Looked at four times within the patience: late by a quarter at most.
             while ended.recv_timeout(patience / 4) == Err(RecvTimeoutError::Timeout) {
-                watched.tell(clock.now(), nanos, &mut *emit);
+                watched.tell(clock.now(), nanos, meaning, &mut *emit);
             }
         };
         std::thread::Builder::new().name("umtop-watchdog".to_owned()).spawn(look)?;

@@ -5,7 +5,7 @@ use super::header::header;
 use crate::cli::{DEFAULT_PROFILE, DeviceArgs, DeviceChoice, EXIT_NO_DEVICE, EXIT_USAGE};
 use crate::clock::Clock;
 use crate::device::cuda::{CudaDevice, GpuChoice};
-use crate::device::{Device, DeviceError, Faulty, MemoryFree, Overdue, Rule, Watchdog};
+use crate::device::{DRIVER_HANGS, Device, DeviceError, Faulty, MemoryFree, Overdue, Rule, STILL_SIMULATES, Watchdog};
 use crate::event::{Body, Can, Event, Header, Level, Notice, Origin, TraceLevel};
 use crate::probe::{Probe, Sampler, Tracer, host, nvml, pagemap, uvm};
 use crate::sim::{self, Simulation};
@@ -36,7 +36,9 @@ pub(super) struct Samplers {
 /// Opens what the flags say. Probes start to send to the sink, which holds their events back until the header.
 pub(super) fn open(args: &DeviceArgs, library: Library, sink: &Sink) -> Result<Opened, Failure> {
     let mut opened = unwatched(args, library, sink)?;
-    let (device, overdue) = Watchdog::new(opened.live.device, args.watchdog, sink.emitter())
+    let simulated = matches!(opened.header.origin, Origin::Simulated { .. });
+    let meaning = if simulated { STILL_SIMULATES } else { DRIVER_HANGS };
+    let (device, overdue) = Watchdog::new(opened.live.device, args.watchdog, meaning, sink.emitter())
         .map_err(|error| Failure::failed(format!("cannot start the watchdog's thread: {error}")))?;
     opened.live.device = Box::new(device);
     opened.overdue = overdue;
