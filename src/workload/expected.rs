@@ -30,9 +30,12 @@ pub(super) fn expected(plan: &Plan) -> Option<Moved> {
 
 /// Whether steps that run at the same time meet in a buffer.
 fn shares(plan: &Plan, group: &[PlanStep]) -> bool {
+    if group.len() < 2 {
+        return false;
+    }
     let mut seen = vec![0; plan.buffers];
     group.iter().flat_map(|step| step.buffers(plan.buffers)).for_each(|buffer| seen[buffer] += 1);
-    group.len() > 1 && seen.iter().any(|times| *times > 1)
+    seen.iter().any(|times| *times > 1)
 }
 
 /// How often a buffer goes which way in a pass.

@@ -88,7 +88,9 @@ pub struct PassSpec {
 }
 
 /// Most allocations: each takes a launch in every touch.
-const MAX_ALLOCATIONS: u32 = 65_536;
+pub(super) const MAX_ALLOCATIONS: u32 = 65_536;
+/// Most rounds of a pass, as on the command line: a pass should not take hours, and all of it is thought through before.
+pub(super) const MAX_ROUNDS: u32 = 1_000_000;
 /// Most arrays with names.
 const MAX_ARRAYS: usize = 16;
 /// Beyond twice the card's memory nothing new is seen, and a pass takes minutes.
@@ -152,6 +154,9 @@ impl Workload {
         }
         if self.pass.rounds == 0 || self.pass.round.is_empty() {
             return Err("a pass needs at least one round with at least one [[pass.round]] step".to_owned());
+        }
+        if self.pass.rounds > MAX_ROUNDS {
+            return Err(format!("pass.rounds: a pass takes at most {MAX_ROUNDS} rounds"));
         }
         if self.pass.timed.is_empty() {
             return Err("pass.timed must name at least one phase".to_owned());
@@ -221,6 +226,7 @@ mod tests {
             ("share = 0.000244140625", "share = 0.0", "above 0"),
             ("pattern = \"random\"", "pattern = \"sequential\"", "needs pattern = \"random\""),
             ("share = 0.000244140625", "repeat = 0", "from 1 to 1000"),
+            ("[pass]", "[pass]\nrounds = 4000000000", "at most 1000000 rounds"),
             ("name = \"random\"", "name = \"Random Access\"", "may hold only"),
             ("size = \"256MiB\"", "size = \"1KiB\"", "between memory.min"),
             ("size = \"256MiB\"", "size = \"much\"", "not a size"),

@@ -1,6 +1,6 @@
 //! Which memory, prefetch and advice a workload runs with: its own defaults, and what is put in their place.
 
-use super::file::Workload;
+use super::file::{MAX_ALLOCATIONS, MAX_ROUNDS, Workload};
 use crate::event::{AccessPattern, Advice, MemoryKind, Piece, Settings, Shape, TraceLevel};
 use crate::units::Bytes;
 use serde::Deserialize;
@@ -127,8 +127,10 @@ impl Workload {
             if memory != MemoryKind::Managed && hinted {
                 return Err(format!("{place}: prefetch and advice are for managed memory, not for {memory}"));
             }
-            if choice.rounds == Some(0) || choice.allocations == Some(0) {
-                return Err(format!("{place}: rounds and allocations must be at least 1"));
+            let within = |number: Option<u32>, most: u32| number.is_none_or(|number| (1..=most).contains(&number));
+            if !within(choice.rounds, MAX_ROUNDS) || !within(choice.allocations, MAX_ALLOCATIONS) {
+                let most = format!("1 to {MAX_ROUNDS} rounds and 1 to {MAX_ALLOCATIONS} allocations");
+                return Err(format!("{place}: there may be {most}"));
             }
             if choice.allocations.is_some() && !self.memory.arrays.is_empty() {
                 return Err(format!("{place}: memory with named arrays is divided into just these"));
