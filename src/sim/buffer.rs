@@ -30,16 +30,6 @@ pub struct Batch {
     pub woken: bool,
 }
 
-impl Batch {
-    /// Blocks of `pages` pages each that it names, ascending, each once.
-    pub fn blocks(&self, pages: u32) -> Vec<u32> {
-        let mut blocks: Vec<u32> = self.faults.iter().map(|entry| entry.page / pages).collect();
-        blocks.sort_unstable();
-        blocks.dedup();
-        blocks
-    }
-}
-
 impl FaultBuffer {
     /// An empty one; the driver sleeps.
     pub fn new() -> Self {

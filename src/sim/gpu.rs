@@ -75,7 +75,7 @@ impl World {
             let batch = buffer.fetch(arrivals, &self.params);
             let served = self.batch(kernel, &batch, front.done(), &mut stale, &read);
             idle = if served.worked { 0 } else { idle + 1 };
-            changed = batch.blocks(PER_BLOCK);
+            changed = served.blocks;
             buffer.flush(batch, served.throttled, &self.params);
         }
     }
@@ -124,15 +124,14 @@ impl World {
         let faults = self.report(kernel, batch, begin, read);
         self.upgrade(kernel, &faults, stale);
         let mut outcome = Outcome::default();
-        let mut counted = 0;
         for block in faults.chunk_by(|a, b| a.0 / PER_BLOCK == b.0 / PER_BLOCK) {
             let (id, _) = place(kernel.home.range, block[0].0);
+            outcome.blocks.push(block[0].0 / PER_BLOCK);
             let within: Vec<(usize, bool)> = block.iter().map(|&(page, write)| (place(0, page).1, write)).collect();
             let served = self.serve(id, kernel.on, &within);
             outcome.worked |= served.worked;
             outcome.throttled |= served.wait.is_some();
-            counted += 1;
-            if self.params.fault_replay_policy == 0 && counted > 1 {
+            if self.params.fault_replay_policy == 0 && outcome.blocks.len() > 1 {
                 self.spend(self.profile.gpu_cost.replay_us, BUSY);
             }
         }
@@ -190,8 +189,10 @@ impl World {
 }
 
 /// What became of a batch.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Outcome {
+    /// Blocks that it named, ascending.
+    blocks: Vec<u32>,
     worked: bool,
     throttled: bool,
 }
