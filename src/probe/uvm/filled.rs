@@ -46,6 +46,11 @@ impl FilledRing {
         self.mask
     }
 
+    /// The driver's part, for another thread: it must not outlive the ring.
+    pub fn driver(&self) -> Driver {
+        Driver { control: self.ring.control_address(), mask: self.mask }
+    }
+
     /// Drains, decodes and folds what waits.
     pub fn drain(&mut self) {
         let Self { ring, fold, seen, numbers, .. } = self;
@@ -56,6 +61,29 @@ impl FilledRing {
     /// Ends the window.
     pub fn take(&mut self) -> Option<UvmEvents> {
         self.fold.take()
+    }
+}
+
+/// Says that entries have come.
+pub struct Driver {
+    control: u64,
+    mask: u32,
+}
+
+impl Driver {
+    /// Has up to `wanted` entries come, as many as there is room for; returns how many did.
+    pub fn put(&mut self, wanted: u32) -> u32 {
+        let control = self.control as *mut ControlPage;
+        // SAFETY: the ring outlives its driver; the fields are accessed atomically on both sides, and the entries are there.
+        unsafe {
+            let get = AtomicU32::from_ptr(&raw mut (*control).get_behind).load(Ordering::Acquire);
+            let behind = AtomicU32::from_ptr(&raw mut (*control).put_behind);
+            let put = behind.load(Ordering::Relaxed);
+            let room = self.mask - (put.wrapping_sub(get) & self.mask);
+            let come = wanted.min(room);
+            behind.store(put.wrapping_add(come) & self.mask, Ordering::Release);
+            come
+        }
     }
 }
 
@@ -76,5 +104,19 @@ mod tests {
         }
         ring.drain();
         assert_eq!(ring.take(), None, "nothing waits");
+    }
+
+    #[test]
+    fn the_driver_puts_what_there_is_room_for() {
+        let mut fault = [0u8; ENTRY_BYTES];
+        fault[0] = 1;
+        let mut ring = FilledRing::new(4, &[fault]).unwrap();
+        let mut driver = ring.driver();
+        assert_eq!([driver.put(10), driver.put(10)], [10, 5]);
+        ring.drain();
+        assert_eq!(ring.take().unwrap().cpu_faults, 15);
+        assert_eq!(driver.put(3), 3);
+        ring.drain();
+        assert_eq!(ring.take().unwrap().cpu_faults, 3);
     }
 }
