@@ -26,7 +26,7 @@ pub use reading::{Reading, Why};
 pub use run::{BetweenGpus, Check, Moved, Outcome, Pass, Phase, PhaseTime, RunEvent, RunId, RunStart};
 pub use settings::{AccessPattern, Advice, MemoryKind, Piece, Settings, Shape, TraceLevel, UnknownName};
 pub use uvm::{
-    AccessType, BlockActivity, Cause, Counters, CpuSite, EventTotals, Migrated, Proc, RemoteCause, UvmEvents, UvmTick,
+    AccessType, BlockActivity, Cause, Counters, CpuSite, EventTotals, LastMove, Migrated, Proc, RemoteCause, UvmEvents, UvmTick,
     UvmTotals,
 };
 pub use watch::{SiteName, Subject, Watched};
