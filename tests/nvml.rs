@@ -10,7 +10,7 @@ mod cases;
 mod terminal;
 
 use bed::{Bed, Library, Seen};
-use cases::{ALL, Case, Run, answers, functions, libraries};
+use cases::{ALL, Case, Run, answers, functions, libraries, pairs};
 use std::time::Duration;
 use terminal::Terminal;
 use umtop::event::{Metric, Reading, Why};
@@ -84,6 +84,15 @@ fn a_function_that_is_missing_takes_only_its_own_figures_away() {
 #[test]
 fn answers_that_are_wrong_or_late_are_never_numbers() {
     check_all(&answers());
+}
+
+#[test]
+fn what_carries_copies_between_two_gpus_is_named_or_the_reason_is() {
+    let mut cases = pairs();
+    if std::path::Path::new("/proc/driver/nvidia").exists() {
+        cases.retain(|case| case.library != Library::Missing);
+    }
+    check_all(&cases);
 }
 
 #[test]
@@ -251,7 +260,7 @@ fn a_clock_that_goes_backwards_gives_no_rate_of_its_own() {
 /// The rows of docs/robustness-nvml.md.
 fn rows() -> String {
     let mut text = String::from("| NVML | run as | umtop says | exit | kept |\n|---|---|---|---|---|\n");
-    for case in libraries().into_iter().chain(functions()).chain(answers()) {
+    for case in libraries().into_iter().chain(functions()).chain(answers()).chain(pairs()) {
         let run = match case.run {
             Run::Doctor => "doctor",
             Run::Bench(_) => "bench",

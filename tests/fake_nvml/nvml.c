@@ -141,6 +141,13 @@ int nvmlDeviceGetMigMode(device gpu, unsigned *current, unsigned *pending) {
     return 0;
 }
 
+// `value STATUS`; 2 is the index that asks for NVLink.
+int nvmlDeviceGetP2PStatus(device gpu, device other, unsigned index, unsigned *out) {
+    CALL(nvmlDeviceGetP2PStatus);
+    *out = index == 2 && gpu != other ? (unsigned)value(call, 0, 0) : 6;
+    return 0;
+}
+
 // `value TOTAL USED`; the second GPU is told from the first by its figures.
 int nvmlDeviceGetMemoryInfo_v2(device gpu, struct memory *out) {
     CALL(nvmlDeviceGetMemoryInfo_v2);

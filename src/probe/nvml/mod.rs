@@ -5,6 +5,7 @@
 //! tells when one of them is silent.
 
 mod card;
+mod carrier;
 mod error;
 mod gauges;
 mod gpm;
@@ -20,7 +21,7 @@ pub use open::{NvmlSurvey, survey};
 pub use pcie::PcieSource;
 
 use crate::clock::Clock;
-use crate::event::{Metric, ProbeInfo, Why};
+use crate::event::{Carrier, Metric, ProbeInfo, Why};
 use crate::probe::Emit;
 use crate::units::Nanos;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
@@ -49,20 +50,22 @@ struct Facts {
     driver: Option<String>,
     link_max: Option<(u32, u32)>,
     pcie: Result<PcieSource, Why>,
+    /// What carries copies to the second GPU, where there is one.
+    carrier: Option<Carrier>,
     /// Whether the GPU is divided, so that what is read is not what one program has.
     mig: bool,
 }
 
-/// Starts sampling the GPU of that UUID.
-pub fn start(uuid: &str, clock: Clock, emit: Emit) -> Result<NvmlProbe, NvmlError> {
-    start_with(None, uuid, None, clock, emit)
+/// Starts sampling the GPU of that UUID, and asks what joins it with that of UUID `second`.
+pub fn start(uuid: &str, second: Option<&str>, clock: Clock, emit: Emit) -> Result<NvmlProbe, NvmlError> {
+    start_with(None, (uuid, second), None, clock, emit)
 }
 
 /// As [`start`], with the library of that path (the system's if `None`) and, if given, with that PCIe source instead of
 /// the best one.
 pub fn start_with(
     library: Option<&Path>,
-    uuid: &str,
+    (uuid, second): (&str, Option<&str>),
     source: Option<PcieSource>,
     clock: Clock,
     emit: Emit,
@@ -70,12 +73,13 @@ pub fn start_with(
     let (stop, stopped) = bounded(0);
     let (link, relay) = Relay::new(clock, emit, stopped.clone());
     let (ready, started) = bounded(1);
-    let (library, uuid) = (library.map(|path| path.as_os_str().to_owned()), uuid.to_owned());
+    let library = library.map(|path| path.as_os_str().to_owned());
+    let (uuid, second) = (uuid.to_owned(), second.map(str::to_owned));
     spawn("umtop-nvml", move || {
         let opened = open(library.as_deref().unwrap_or(OsStr::new(open::LIBRARY)));
         let begun = opened.and_then(|opened| {
             let opened = Arc::new(opened);
-            let facts = begin(&opened, &uuid, source, clock, &link, &stopped)?;
+            let facts = begin(&opened, (&uuid, second.as_deref()), source, clock, &link, &stopped)?;
             Ok((opened, facts))
         });
         match begun {
@@ -127,6 +131,11 @@ impl NvmlProbe {
         self.facts.driver.as_deref()
     }
 
+    /// What carries copies to the second GPU; `None` if none was named.
+    pub fn carrier(&self) -> Option<&Carrier> {
+        self.facts.carrier.as_ref()
+    }
+
     /// The PCIe source in use, or why there is none.
     pub fn pcie_source(&self) -> Result<PcieSource, Why> {
         self.facts.pcie.clone()
@@ -146,7 +155,7 @@ impl Drop for NvmlProbe {
 /// Finds the GPU and the PCIe source, and starts the worker that reads it.
 fn begin(
     opened: &Arc<Opened>,
-    uuid: &str,
+    (uuid, second): (&str, Option<&str>),
     source: Option<PcieSource>,
     clock: Clock,
     link: &Link,
@@ -169,6 +178,7 @@ fn begin(
         pcie => pcie,
     };
     let link_max = card::link_max(&device);
+    let carrier = second.map(|second| carrier::carrier(opened, &device, second));
     if let Ok(best) = pcie {
         let asked = Asked {
             opened: Arc::clone(opened),
@@ -179,7 +189,7 @@ fn begin(
         };
         spawn("umtop-nvml-pcie", move || workers::pcie(&asked, best, source.is_some()))?;
     }
-    Ok(Facts { driver: opened.driver_version(), link_max, pcie, mig })
+    Ok(Facts { driver: opened.driver_version(), link_max, pcie, carrier, mig })
 }
 
 /// Waits; `false` if the probe is to stop.
@@ -205,14 +215,14 @@ mod tests {
     #[test]
     fn a_missing_library_is_a_clean_error() {
         let path = Path::new("/nonexistent/libnvidia-ml.so.1");
-        let error = start_with(Some(path), "GPU-0", None, Clock::start(), nowhere()).err();
+        let error = start_with(Some(path), ("GPU-0", None), None, Clock::start(), nowhere()).err();
         assert!(matches!(error, Some(NvmlError::LibraryMissing)), "{error:?}");
     }
 
     #[test]
     fn a_library_that_is_not_nvml_is_a_clean_error() {
         // Any library without NVML's functions will do: the C library is always there.
-        let error = start_with(Some(Path::new("libc.so.6")), "GPU-0", None, Clock::start(), nowhere()).err();
+        let error = start_with(Some(Path::new("libc.so.6")), ("GPU-0", None), None, Clock::start(), nowhere()).err();
         assert!(matches!(error, Some(NvmlError::NotTheDrivers(_))), "{error:?}");
     }
 }

@@ -170,11 +170,9 @@ fn is_other(side: Proc) -> bool {
 /// A block's last copies when one more has followed.
 fn follow(last: Option<LastMove>, copy: &Migrated, pages: u32) -> LastMove {
     match last {
-        Some(last) if last.dst == copy.dst => LastMove {
-            src: last.src.filter(|src| *src == copy.src),
-            pages: last.pages.saturating_add(pages),
-            ..last
-        },
+        Some(last) if last.dst == copy.dst => {
+            LastMove { src: last.src.filter(|src| *src == copy.src), pages: last.pages.saturating_add(pages), ..last }
+        }
         _ => LastMove { src: Some(copy.src), dst: copy.dst, pages },
     }
 }
