@@ -312,8 +312,10 @@ impl Device for CudaDevice {
 
     fn advise(&mut self, buffer: Buffer, advice: Advice, set: bool) -> Result<(), DeviceError> {
         require(&self.caps.advise)?;
-        let memory = self.memory_of(buffer)?;
-        hints::advise(&self.active()?.context, memory, advice, set)
+        let gpu = advice.gpu().unwrap_or(0);
+        self.gpu(gpu)?;
+        let on = if gpu == 0 { &self.active } else { &self.peer }.as_ref().ok_or_else(|| no_gpu(gpu))?;
+        hints::advise(&on.context, self.memory_of(buffer)?, advice, set)
     }
 
     fn transfer(&mut self, buffer: Buffer, part: Part, how: Transfer, to: Proc) -> Result<Span, DeviceError> {

@@ -1,7 +1,7 @@
 //! What the driver's rules give in situations of their own: several GPUs, its parameters, a card that is too small.
 
 use super::*;
-use crate::device::Transfer;
+use crate::device::{DeviceError, Transfer};
 use crate::event::{Advice, Cause};
 use crate::sim::side::Side;
 
@@ -45,6 +45,29 @@ fn accessed_by_maps_a_peer_and_read_mostly_copies_to_every_gpu() {
     assert_eq!(moved(&bench.since().1, GPU, SECOND), 4 << 20);
     bench.sweep(GPU, Access::Read);
     assert_eq!(bench.since().0.gpu_faults, 0, "both have their copy");
+}
+
+#[test]
+fn the_second_gpu_may_be_the_preferred_location() {
+    let mut bench = Bench::set("h200-x2", &[], Bytes::mib(4));
+    bench.sim.device.advise(bench.buffer, Advice::PreferredSecondGpu, true).unwrap();
+    bench.sweep(SECOND, Access::Write);
+    bench.since();
+    bench.sweep(GPU, Access::ReadWrite);
+    let (_, events) = bench.since();
+    assert_eq!(moved(&events, SECOND, GPU), 0, "the first works over the link");
+    bench.sim.device.advise(bench.buffer, Advice::PreferredSecondGpu, false).unwrap();
+    bench.sim.device.advise(bench.buffer, Advice::PreferredGpu, true).unwrap();
+    bench.sweep(GPU, Access::ReadWrite);
+    assert_eq!(moved(&bench.since().1, SECOND, GPU), 4 << 20, "home is the first");
+    bench.sweep(Proc::Cpu, Access::ReadWrite);
+    bench.sweep(SECOND, Access::ReadWrite);
+    let (_, events) = bench.since();
+    assert_eq!((moved(&events, Proc::Cpu, GPU), moved(&events, Proc::Cpu, SECOND)), (4 << 20, 0), "from the host, too");
+
+    let mut alone = Bench::set("h200", &[], Bytes::mib(4));
+    let refused = alone.sim.device.advise(alone.buffer, Advice::PreferredSecondGpu, true);
+    assert!(matches!(refused, Err(DeviceError::Misuse(_))), "{refused:?}");
 }
 
 #[test]
