@@ -127,6 +127,21 @@ fn figures_are_the_library_s_in_the_unit_of_the_catalogue() {
 }
 
 #[test]
+fn nvlink_is_read_where_it_joins_two_gpus_and_shows_that_a_silent_link_is_silent() {
+    let seen = bench(1_000, &format!("{}nvmlGpmMetricsGet * value 0 0", cases::TWO));
+    for (metric, value) in
+        [(Metric::NvLinkRx, 90_000e6), (Metric::NvLinkTx, 40_000e6), (Metric::PcieHtoD, 0.0), (Metric::PcieDtoH, 0.0)]
+    {
+        let values = seen.values(metric);
+        assert!(!values.is_empty() && values.iter().all(|v| *v == value), "{metric:?}: {values:?}");
+        // Without NVLink's traffic, zeros of pairs 100 ms apart would be no answer.
+        assert!(seen.readings(metric).iter().all(|(_, window, _)| *window < 0.45), "{metric:?}");
+    }
+    let lost = bench(1_500, &format!("{}gpm_nvlink * value nan 5", cases::TWO));
+    assert!(lost.values(Metric::NvLinkRx).is_empty() && !lost.values(Metric::PcieHtoD).is_empty(), "{}", lost.text);
+}
+
+#[test]
 fn the_card_is_bound_by_its_uuid() {
     let seen = bench(600, "cuDeviceGetUuid * value 16\nnvmlDeviceGetHandleByUUID * value 2");
     assert!(seen.values(Metric::VramTotal).iter().all(|total| *total == f64::from(24u32) * (1u64 << 30) as f64));

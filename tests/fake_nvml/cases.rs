@@ -42,7 +42,7 @@ const COUNTERS: &str = "nvmlGpmQueryDeviceSupport * value 0\n";
 /// Nor do they.
 const WINDOW: &str = "nvmlGpmQueryDeviceSupport * value 0\nnvmlDeviceGetFieldValues * return 3\n";
 /// CUDA and NVML have two GPUs.
-const TWO: &str = "cuDeviceGetCount * value 2\nnvmlDeviceGetHandleByUUID * value 2\n";
+pub const TWO: &str = "cuDeviceGetCount * value 2\nnvmlDeviceGetHandleByUUID * value 2\n";
 const PCIE: [Metric; 2] = [PcieHtoD, PcieDtoH];
 const VRAM: [Metric; 2] = [VramUsed, VramTotal];
 
@@ -301,9 +301,18 @@ pub fn pairs() -> Vec<Case> {
         case(&format!("two GPUs, {name}"), &format!("{TWO}{script}"), Run::Bench(SHORT)).says(says)
     };
     vec![
-        case("one GPU", "", Run::Bench(SHORT)).says("between GPUs: no second GPU"),
+        case("one GPU", "", Run::Bench(SHORT))
+            .says("between GPUs: no second GPU")
+            .says("not supported: one GPU is used"),
         two("joined by NVLink", "", "between GPUs: NVLink"),
-        two("not joined by it (3)", "nvmlDeviceGetP2PStatus * value 3", "between GPUs: PCIe"),
+        two("not joined by it (3)", "nvmlDeviceGetP2PStatus * value 3", "between GPUs: PCIe")
+            .says("not supported: NVLink does not join the two GPUs"),
+        two("GPM does not know NVLink (3)", "gpm_nvlink * return 3", "this GPU or driver gives no NVLink throughput"),
+        two(
+            "GPM does not work",
+            "nvmlGpmQueryDeviceSupport * value 0",
+            "NVLink is read by GPM only (Hopper and later)",
+        ),
         two("NVLink is switched off (4)", "nvmlDeviceGetP2PStatus * value 4", "between GPUs: PCIe"),
         two(
             "NVML does not know it (6)",

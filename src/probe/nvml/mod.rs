@@ -85,15 +85,15 @@ pub fn start_with(
         match begun {
             Ok((opened, facts)) => {
                 let _ = ready.send(Ok(facts));
-                workers::gauges(&Asked { opened, uuid, clock, link, stopped });
+                workers::gauges(&Asked { opened, uuid, nvlink: false, clock, link, stopped });
             }
             Err(error) => drop(ready.send(Err(error))),
         }
     })?;
     let facts = started.recv_timeout(START).map_err(|_| NvmlError::Stalled)??;
     let relay = spawn("umtop-nvml-relay", {
-        let (pcie, mig) = (facts.pcie.clone(), facts.mig);
-        move || relay.run(&pcie, mig)
+        let facts = facts.clone();
+        move || relay.run(&facts)
     })?;
     Ok(NvmlProbe { facts, stop: Some(stop), relay: Some(relay) })
 }
@@ -184,6 +184,7 @@ fn begin(
             opened: Arc::clone(opened),
             uuid: uuid.to_owned(),
             clock,
+            nvlink: carrier == Some(Carrier::NvLink),
             link: link.clone(),
             stopped: stopped.clone(),
         };
@@ -201,8 +202,21 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(NvmlError::Thread)
 }
 
-/// The metrics of the PCIe worker.
-const PCIE_METRICS: [Metric; 2] = [Metric::PcieHtoD, Metric::PcieDtoH];
+/// The metrics of the PCIe worker, which reads NVLink with it where NVLink joins two GPUs.
+fn metrics(nvlink: bool) -> &'static [Metric] {
+    const ALL: [Metric; 4] = [Metric::PcieHtoD, Metric::PcieDtoH, Metric::NvLinkRx, Metric::NvLinkTx];
+    if nvlink { &ALL } else { &ALL[..2] }
+}
+
+/// Why nothing is read of NVLink; `None` if it is.
+fn without_nvlink(carrier: Option<&Carrier>) -> Option<Why> {
+    match carrier {
+        Some(Carrier::NvLink) => None,
+        Some(Carrier::Pcie) => Some(Why::NotSupported("NVLink does not join the two GPUs".to_owned())),
+        Some(Carrier::Unknown(why)) => Some(why.clone()),
+        None => Some(Why::NotSupported("one GPU is used".to_owned())),
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! What goes from GPU to GPU, each way, and what carries it: the driver does not say that, so NVML was asked at the start.
 
 use super::context::{Context, Plot};
-use super::pcie::axis_rate;
-use crate::event::{Carrier, TraceLevel};
+use super::pcie::{axis_rate, now};
+use crate::event::{Carrier, Metric, TraceLevel};
 use crate::session::{Session, UvmPoint};
 use crate::ui::theme::Role;
 use crate::ui::widget::chart::Together;
@@ -30,6 +30,7 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
         let both = |point: &UvmPoint| Some(rate(point, 0)? + rate(point, 1)?);
         parts.extend(cx.peak_and_mean(&both, &gb_per_s));
     }
+    parts.extend(nvlink(cx));
     cx.rule(rule, cx.corners(false), Line::from(title), &parts, buf);
     let curves = vec![(Role::Gpu, cx.uvm(up)), (Role::Peer, cx.uvm(down))];
     let nothing = curves.iter().all(|(_, values)| values.iter().all(Option::is_none));
@@ -37,11 +38,24 @@ pub fn draw(cx: &Context, rule: Rect, area: Rect, buf: &mut Buffer) {
         return cx.instead(area, NEEDS_FULL, buf);
     }
     cx.plot(area, &Plot { curves, together: Together::Overlaid, floor: 1e8, ceiling: None, label: &axis_rate }, buf);
-    if !full {
-        cx.remark(area, NEEDS_FULL, buf);
-    } else if let Some(Carrier::Unknown(why)) = known_carrier(cx.session) {
-        cx.remark(area, &format!("carrier n/a: {why}"), buf);
+    let without = || cx.session.metric(Metric::NvLinkRx)?.absent.as_ref();
+    let remark = match (full, known_carrier(cx.session)) {
+        (false, _) => Some(NEEDS_FULL.to_owned()),
+        (true, Some(Carrier::Unknown(why))) => Some(format!("carrier n/a: {why}")),
+        (true, Some(Carrier::NvLink)) => without().map(|why| format!("NVLink n/a: {why}")),
+        (true, Some(Carrier::Pcie) | None) => None,
+    };
+    if let Some(remark) = remark {
+        cx.remark(area, &remark, buf);
     }
+}
+
+/// What NVLink itself counts, beside what the driver says it moved: a kernel that works on the other's memory is in it too.
+fn nvlink(cx: &Context) -> Vec<Line<'static>> {
+    let shown = [("NVLink in", Metric::NvLinkRx), ("out", Metric::NvLinkTx)];
+    let known = shown.into_iter().filter_map(|(name, metric)| Some((name, cx.session.metric(metric)?)));
+    let known = known.filter(|(_, sampled)| sampled.absent.is_none());
+    known.map(|(name, sampled)| cx.figure(Role::Dim, name, &now(cx, Some(sampled)))).collect()
 }
 
 fn known_carrier(session: &Session) -> Option<&Carrier> {
