@@ -16,9 +16,13 @@ static void check(cudaError_t e, const char *what) {
 }
 #define CHECK(call) check((call), #call)
 
-__global__ void sweep(uint32_t *data, size_t n) {
+// As umtop's: four elements to a thread, so that the same pages are wanted at the same time.
+__global__ void sweep(uint4 *data, size_t n) {
     size_t step = size_t(gridDim.x) * blockDim.x;
-    for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) data[i] = data[i] * 1664525u + 1013904223u;
+    for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n / 4; i += step) {
+        uint4 v = data[i];
+        data[i] = make_uint4(v.x * 5 + 3, v.y * 5 + 3, v.z * 5 + 3, v.w * 5 + 3);
+    }
 }
 
 static long long now() {
@@ -47,7 +51,10 @@ int main(int argc, char **argv) {
     CHECK(cudaMalloc(&device, bytes));
     CHECK(cudaMallocManaged(&managed, bytes));
     cudaMemLocation gpu = {cudaMemLocationTypeDevice, 0};
-    auto kernel = [&] { sweep<<<132 * 8, 256, 0, stream>>>(managed, n); };
+    cudaDeviceProp card;
+    CHECK(cudaGetDeviceProperties(&card, 0));
+    int blocks = card.multiProcessorCount * 8;
+    auto kernel = [&] { sweep<<<blocks, 256, 0, stream>>>((uint4 *)managed, n); };
     std::vector<long long> copy, demand, prefetch;
     for (int pass = -2; pass < passes; pass++) {
         for (size_t i = 0; i < n; i++) host[i] = managed[i] = uint32_t(i + pass);

@@ -225,6 +225,14 @@ pub struct UvmTick {
     pub events: Option<Box<UvmEvents>>,
 }
 
+impl UvmTick {
+    /// Whether the driver had nothing to tell.
+    pub fn quiet(&self) -> bool {
+        let nothing = self.events.as_ref().is_none_or(|events| **events == UvmEvents::default());
+        nothing && self.counters.unwrap_or_default() == Counters::default()
+    }
+}
+
 /// Sums over the queue's events within a window. Distributions are `(value, count)` pairs, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -2,7 +2,7 @@
 
 use super::library::library;
 use super::metrics::Published;
-use super::open::{Opened, open, warn};
+use super::open::{Opened, Probing, open, warn};
 use super::report::{new_folder, write_report};
 use super::settings::members;
 use super::{Failure, ended_by, leave_behind, print, tell};
@@ -34,7 +34,9 @@ pub(super) fn bench(mut args: BenchArgs) -> Result<ExitCode, Failure> {
     }
     let mut publish = Published::start(args.metrics.metrics)?.map(Published::watcher);
     let (sink, events) = Sink::new(QUEUE);
-    let opened = open(&args.device, library, &sink)?;
+    let looked_at = args.record.is_some() || args.report.is_some() || publish.is_some();
+    let probing = if looked_at { Probing::All } else { Probing::Driver };
+    let opened = open(&args.device, probing, library, &sink)?;
     let library = opened.live.library.clone();
     let mut members = members(&library, &args)?;
     if args.workloads.is_empty() {

@@ -6,7 +6,7 @@ use super::output::whole_and_new;
 use super::report::write_report;
 use crate::render::{self, Picture, caption};
 use crate::ui::{Desk, Errand, Model, Shot};
-use crossbeam_channel::bounded;
+use crossbeam_channel::{bounded, never};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub(super) fn desk(published: Option<Published>) -> Result<Desk, Failure> {
     };
     let spawned = std::thread::Builder::new().name("umtop-desk".to_owned()).spawn(work);
     spawned.map_err(|e| Failure::failed(format!("cannot start the thread that saves pictures: {e}")))?;
-    Ok(Desk { errands: Some(errands), answers, watcher: published.map(Published::watcher) })
+    Ok(Desk { errands: Some(errands), answers, watcher: published.map(Published::watcher), opened: never() })
 }
 
 /// Saves a picture twice, as SVG and as PNG, under the same new name. Gives a line that says where, or why not.

@@ -8,6 +8,7 @@ mod doctor;
 mod export;
 mod header;
 mod library;
+mod live;
 mod manual;
 mod metrics;
 mod open;
@@ -51,7 +52,7 @@ pub fn run(cli: Cli) -> ExitCode {
     // At a limit on file sizes a write shall fail, as on a full disk, and not end the program.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let done = match cli.command {
-        None => dashboard::live(cli.dashboard),
+        None => live::live(cli.dashboard),
         Some(Command::Replay(args)) => dashboard::replay(&args),
         Some(Command::Demo(args)) => demo::demo(&args),
         Some(Command::Render(args)) => render::render(&args),

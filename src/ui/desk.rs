@@ -1,6 +1,6 @@
 //! What the UI hands to others, so that it never waits: pictures, reports, and a look at the session for whoever publishes it.
 
-use super::setup::Mode;
+use super::setup::{Mode, Setup};
 use super::state::Model;
 use crate::session::Session;
 use crossbeam_channel::{Receiver, Sender, never};
@@ -37,11 +37,14 @@ pub struct Desk {
     pub answers: Receiver<String>,
     /// Sees the session after each batch of events.
     pub watcher: Option<Watcher>,
+    /// Tells once what the source turned out to be, where the dashboard was shown before that ([`Setup::opening`]). If it
+    /// closes without, the source could not be opened.
+    pub opened: Receiver<Setup>,
 }
 
 impl Default for Desk {
     /// Nobody.
     fn default() -> Self {
-        Self { errands: None, answers: never(), watcher: None }
+        Self { errands: None, answers: never(), watcher: None, opened: never() }
     }
 }

@@ -27,7 +27,7 @@ pub use update::{Msg, update};
 pub use view::{draw, render};
 
 use crate::clock::Clock;
-use crate::event::{Control, Event};
+use crate::event::{Body, Control, Event};
 use crate::session::Session;
 use crate::units::{Nanos, Stamp};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, never, select_biased};
@@ -43,13 +43,6 @@ use signals::Signal;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Least time between two frames.
-const FRAME: Nanos = Nanos::millis(33);
-/// The same after a key: who pressed it waits for the picture, but a paste must not draw a frame for each character.
-const PROMPT: Nanos = Nanos::millis(8);
-/// A frame of which nothing has changed is drawn again after this long: the picture is made of the model alone, so it would be
-/// the same one, and only a terminal that was written over by somebody else gains.
-const STILL: Nanos = Nanos::millis(1_000);
 /// Longest wait for anything: a panic of another thread has no channel.
 const TURN: Duration = Duration::from_millis(100);
 /// Events taken in before keys are looked at again.
@@ -66,6 +59,8 @@ pub enum ExitReason {
     InputClosed,
     /// A thread panicked; its message is on standard error.
     Panicked,
+    /// The source could not be opened; who was to open it knows why.
+    NotOpened,
 }
 
 /// What can go wrong with a terminal that was taken.
@@ -74,6 +69,40 @@ pub enum UiError {
     /// Reading or writing it failed.
     #[error("the terminal failed: {0}")]
     Terminal(#[from] io::Error),
+}
+
+/// What a frame would be drawn for, the least urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// Nothing: the picture is made of the model alone, so it would be the same one, and only a terminal that was written over
+    /// by somebody else gains.
+    Still,
+    /// What probes tell all the time, whether something happens or not.
+    Routine,
+    /// Something that happened.
+    Event,
+    /// A key or the like: who pressed it waits for the picture.
+    Asked,
+}
+
+impl Due {
+    /// Least time from the last frame to this one. A paste must not draw a frame for each character.
+    const fn least(self) -> Nanos {
+        Nanos::millis(match self {
+            Self::Still => 1_000,
+            Self::Routine => 100,
+            Self::Event => 33,
+            Self::Asked => 8,
+        })
+    }
+
+    fn of(body: &Body) -> Self {
+        match body {
+            Body::Sample(_) => Self::Routine,
+            Body::Uvm(tick) if tick.quiet() => Self::Routine,
+            _ => Self::Event,
+        }
+    }
 }
 
 type Screenful = Terminal<CrosstermBackend<guard::Screen>>;
@@ -93,7 +122,7 @@ pub fn run(
     let clock = Clock::start();
     let meter = Meter::new(clock.now());
     let model = Model::new(setup);
-    let mut ui = Loop { guard, screen, model, control, desk, clock, meter, drawn: None, changed: true, asked: false };
+    let mut ui = Loop { guard, screen, model, control, desk, clock, meter, drawn: None, due: Due::Event };
     ui.turn(events, input)
 }
 
@@ -106,9 +135,8 @@ struct Loop<'a> {
     clock: Clock,
     meter: Meter,
     drawn: Option<Stamp>,
-    changed: bool,
-    /// Whether a key or the like came since the last frame.
-    asked: bool,
+    /// The most urgent of what came since the last frame.
+    due: Due,
 }
 
 impl Loop<'_> {
@@ -139,10 +167,19 @@ impl Loop<'_> {
                 recv(self.desk.answers) -> line => match line {
                     Ok(line) => {
                         self.model.ui.hint = Some(line);
-                        self.changed = true;
+                        self.due = self.due.max(Due::Event);
                     }
                     Err(_) => self.desk.answers = never(),
                 },
+                // Before the events, which are of the source that was opened.
+                recv(self.desk.opened) -> setup => {
+                    match setup {
+                        Ok(setup) => self.opened(setup),
+                        Err(_) if self.model.setup.opening => return Ok(ExitReason::NotOpened),
+                        Err(_) => {}
+                    }
+                    self.desk.opened = never();
+                }
                 recv(events) -> event => match event {
                     Ok(event) => {
                         self.take_in(event);
@@ -181,20 +218,25 @@ impl Loop<'_> {
     }
 
     fn take_in(&mut self, event: Event) {
-        self.changed = true;
+        self.due = self.due.max(Due::of(&event.body));
         self.meter.event();
         update(&mut self.model, Msg::Event(Box::new(event)));
     }
 
+    fn opened(&mut self, setup: Setup) {
+        self.due = self.due.max(Due::Event);
+        update(&mut self.model, Msg::Opened(Box::new(setup)));
+    }
+
     /// Nothing will come any more; what is left is to look at it.
     fn ended(&mut self) -> Receiver<Event> {
-        self.changed = true;
+        self.due = self.due.max(Due::Event);
         update(&mut self.model, Msg::Ended);
         never()
     }
 
     fn handle(&mut self, msg: Msg) -> io::Result<Option<ExitReason>> {
-        (self.changed, self.asked) = (true, true);
+        self.due = Due::Asked;
         if let Msg::Key(key) = &msg {
             match keys::action(key) {
                 Some(Action::Suspend) => return self.suspend().map(|()| None),
@@ -243,7 +285,6 @@ impl Loop<'_> {
     /// Everything is drawn again at the next frame, as after somebody else has used the terminal. (`Terminal::clear` would
     /// ask the terminal where its cursor is, and the answer would go to the input thread.)
     fn anew(&mut self) -> io::Result<()> {
-        self.changed = true;
         self.drawn = None;
         let size = self.screen.size()?;
         self.screen.resize(Rect::new(0, 0, size.width, size.height))
@@ -251,7 +292,7 @@ impl Loop<'_> {
 
     fn draw_if_due(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        let wait = self.least();
+        let wait = self.due.least();
         if self.drawn.is_some_and(|drawn| now.since(drawn) < wait) {
             return Ok(());
         }
@@ -269,24 +310,15 @@ impl Loop<'_> {
         queue!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
         Write::flush(self.screen.backend_mut())?;
         self.drawn = Some(now);
-        (self.changed, self.asked) = (false, false);
+        self.due = Due::Still;
         if let Some(load) = self.meter.frame(now, self.clock.now()) {
             self.model.ui.load = Some(load);
         }
         Ok(())
     }
 
-    /// Least time from the last frame to the next.
-    fn least(&self) -> Nanos {
-        match (self.asked, self.changed) {
-            (true, _) => PROMPT,
-            (false, true) => FRAME,
-            (false, false) => STILL,
-        }
-    }
-
     fn until_due(&self) -> Duration {
-        let wait = self.least();
+        let wait = self.due.least();
         let passed = self.drawn.map_or(wait, |drawn| self.clock.now().since(drawn));
         Duration::from_nanos(wait.0.saturating_sub(passed.0)).min(TURN)
     }

@@ -53,6 +53,8 @@ pub struct Setup {
     pub recording: bool,
     /// Colours and glyphs.
     pub theme: Theme,
+    /// Whether the source is still being opened: nothing can be asked of it, and what only it knows is not known.
+    pub opening: bool,
 }
 
 impl Setup {
@@ -75,6 +77,7 @@ impl Setup {
             speed: 1.0,
             recording: false,
             theme,
+            opening: false,
         }
     }
 

@@ -3,8 +3,8 @@
 use super::digest::Digest;
 use super::keys::{self, Action};
 use super::settings;
-use super::setup::Mode;
-use super::state::{Model, Overlay, SPEEDS, Screen, WINDOWS};
+use super::setup::{Mode, Setup};
+use super::state::{Model, Overlay, SPEEDS, Screen, UiState, WINDOWS};
 use super::view;
 use crate::event::{Body, Can, Control, Event, Level, Outcome, REPLAY, RunEvent, Seek};
 use crate::session::Session;
@@ -24,6 +24,8 @@ const OBSERVER_WARMUPS: u32 = 1;
 pub enum Msg {
     /// A fact arrived.
     Event(Box<Event>),
+    /// The source has been opened; what it turned out to be.
+    Opened(Box<Setup>),
     /// The source has ended: nothing will come any more.
     Ended,
     /// A key was pressed.
@@ -48,6 +50,10 @@ pub fn update(model: &mut Model, msg: Msg) -> Option<Control> {
             take_in(model, &event);
             None
         }
+        Msg::Opened(setup) => {
+            opened(model, *setup);
+            None
+        }
         Msg::Ended => {
             model.ended = true;
             None
@@ -57,6 +63,19 @@ pub fn update(model: &mut Model, msg: Msg) -> Option<Control> {
         Msg::Scroll(by) => act(model, if by < 0 { Action::Previous } else { Action::Next }),
         Msg::Resized => None,
     }
+}
+
+/// What can be asked for is known from now on; what was chosen to be seen stays.
+fn opened(model: &mut Model, setup: Setup) {
+    let setup = Setup { theme: model.setup.theme, ..setup };
+    let fresh = Model::new(setup);
+    let seen = std::mem::replace(model, fresh).ui;
+    let UiState { screen, window, log, scroll, pressed, size, load, .. } = seen;
+    let overlay = match &model.ui.overlay {
+        Overlay::None => seen.overlay,
+        asked => asked.clone(),
+    };
+    model.ui = UiState { screen, window, log, scroll, pressed, size, load, overlay, ..model.ui.clone() };
 }
 
 fn take_in(model: &mut Model, event: &Event) {
@@ -124,6 +143,9 @@ pub fn act(model: &mut Model, action: Action) -> Option<Control> {
     if !keys::works(action, model.setup.mode) {
         return None;
     }
+    if model.setup.opening {
+        return before_opened(model, action);
+    }
     match action {
         Action::Pause => {
             model.ui.paused = !model.ui.paused;
@@ -165,6 +187,19 @@ pub fn act(model: &mut Model, action: Action) -> Option<Control> {
         Action::Observer => observe(model),
         Action::Back => Some(Control::Stop),
         other => look(model, other),
+    }
+}
+
+/// Nothing can be asked of a source that is not open yet.
+fn before_opened(model: &mut Model, action: Action) -> Option<Control> {
+    match action {
+        Action::Back => Some(Control::Stop),
+        Action::LogScale | Action::ZoomIn | Action::ZoomOut | Action::Help | Action::Colours => look(model, action),
+        Action::Show(_) | Action::NextScreen | Action::PreviousScreen => look(model, action),
+        _ => {
+            model.ui.hint = Some("not before the GPU is open".to_owned());
+            None
+        }
     }
 }
 

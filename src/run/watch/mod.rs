@@ -61,6 +61,7 @@ fn screen(args: &WatchArgs) -> Result<ExitCode, Failure> {
         let ended = opened.watch.run(header, None, worker_sink, Pace::at_speed(1.0, wishes));
         drop(opened.equipment);
         let _ = tell.send(ended);
+        Ok(())
     })?;
     let reason = shown(guard, events, control, setup, desk, worker, Some(&sink))?;
     let Ok((end, target)) = told.try_recv() else { return Ok(ExitCode::from(code_of(reason))) };

@@ -61,6 +61,7 @@ fn setup(mode: Mode) -> Setup {
         oversubscription: false,
         speed: 1.0,
         recording: false,
+        opening: false,
         theme: Theme { depth: Depth::Mono, glyphs: Glyphs::Unicode, palette: Palette::Dark },
     }
 }

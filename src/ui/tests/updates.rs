@@ -235,3 +235,42 @@ fn the_shape_of_a_pass_is_walked_through_and_back_to_the_file() {
     (0..5).for_each(|_| drop(press(&mut model, 'i')));
     assert!(shape(&model).is_plain());
 }
+
+#[test]
+fn frames_wait_longest_for_what_probes_tell_all_the_time() {
+    use crate::ui::Due;
+    use std::collections::BTreeSet;
+    let all = events(TraceLevel::Full);
+    let due: BTreeSet<Due> = all.iter().map(|event| Due::of(&event.body)).collect();
+    assert_eq!(due, BTreeSet::from([Due::Routine, Due::Event]));
+    for event in &all {
+        match &event.body {
+            Body::Run(_) | Body::Header(_) => assert_eq!(Due::of(&event.body), Due::Event),
+            Body::Sample(_) => assert_eq!(Due::of(&event.body), Due::Routine),
+            _ => {}
+        }
+    }
+    let least = [Due::Asked, Due::Event, Due::Routine, Due::Still].map(Due::least);
+    assert!(least.is_sorted() && least[0] > Nanos(0), "{least:?}");
+}
+
+#[test]
+fn what_a_late_source_turns_out_to_be_replaces_what_was_guessed_and_keeps_what_was_chosen_to_be_seen() {
+    let mut model = Model::new(Setup { opening: true, ..setup(Mode::Live) });
+    assert!(text(&model, 120, 36).contains("opening the GPU"));
+    assert_eq!(press(&mut model, KeyCode::Char('p')), None);
+    assert!(model.ui.hint.is_some() && !model.ui.wanted.prefetch);
+    press(&mut model, KeyCode::Char('l'));
+    press(&mut model, KeyCode::Char(']'));
+    let window = model.ui.window;
+    let mut found = setup(Mode::Live);
+    found.settings.size = Bytes::mib(7);
+    update(&mut model, Msg::Opened(Box::new(found)));
+    assert_eq!((model.ui.log, model.ui.window, model.ui.wanted.size), (true, window, Bytes::mib(7)));
+    assert!(!model.setup.opening && !text(&model, 120, 36).contains("opening the GPU"));
+    assert!(matches!(press(&mut model, KeyCode::Char('p')), Some(Control::Run(_))));
+    assert_eq!(
+        press(&mut Model::new(Setup { opening: true, ..setup(Mode::Live) }), KeyCode::Char('q')),
+        Some(Control::Stop)
+    );
+}

@@ -19,6 +19,9 @@ const SILENCE: Nanos = Nanos::millis(5_000);
 
 /// Who has pressed no key so far is told which there are, for this long.
 const HINT_LASTS: Stamp = Stamp(6_000_000_000);
+/// What is said until the source is open.
+const OPENING: &str =
+    "CUDA is being initialised, which takes a moment; if this stays, the driver does not answer: q leaves";
 /// What they are told.
 const FIRST: &str = "New here? Press p for prefetch and watch the line bend, F1–F6 for the screens, ? for all keys";
 
@@ -63,6 +66,9 @@ pub fn sentence(cx: &Context) -> (Role, String) {
     }
     if let Some(hint) = &cx.model.ui.hint {
         return (Role::Key, hint.clone());
+    }
+    if cx.model.setup.opening {
+        return (Role::Text, OPENING.to_owned());
     }
     if let Some((at, notice)) = cx.session.last_notice()
         && cx.session.now.since(*at) < NOTICE_LASTS

@@ -24,6 +24,7 @@ pub fn draw(cx: &Context, area: Rect, buf: &mut Buffer) {
         Some(Some(gpu)) => machine(cx, gpu, usize::from(room), &mut left),
         Some(None) if super::watch::shown(cx) => left.push(cx.span(Role::Dim, "  its GPU is not known yet")),
         Some(None) => left.push(cx.span(Role::Dim, "  no GPU")),
+        None if cx.model.setup.opening => left.push(cx.span(Role::Dim, "  opening the GPU")),
         None => left.push(cx.span(Role::Dim, "  starting")),
     }
     buf.set_line(area.x, area.y, &Line::from(left), room);
@@ -44,6 +45,8 @@ fn badges(cx: &Context) -> Vec<Span<'static>> {
             badge(Role::Badge, format!(" {} REPLAY {state} ", if ascii { ">" } else { "▶" }))
         }
         Mode::Watch => badge(Role::Live, format!(" {} WATCHING ", if ascii { "*" } else { "●" })),
+        // Not before it is known what it is.
+        Mode::Live if cx.model.setup.opening => {}
         Mode::Live if !simulated => badge(Role::Live, format!(" {} LIVE ", if ascii { "*" } else { "●" })),
         Mode::Live => {}
     }

@@ -59,9 +59,10 @@ pub struct TimeChart<'a> {
 type Tops = Vec<(usize, Option<usize>)>;
 
 impl TimeChart<'_> {
-    fn tops(&self, column: usize, rows: usize) -> Tops {
+    /// Puts the tops of a column into `tops`, which is used over and over: a screen has thousands of cells.
+    fn tops(&self, column: usize, rows: usize, tops: &mut Tops) {
+        tops.clear();
         let mut sum = 0.0;
-        let mut tops = Tops::new();
         let mut known = false;
         for (i, curve) in self.curves.iter().enumerate() {
             let Some(value) = curve.values.get(column).copied().flatten() else { continue };
@@ -77,13 +78,14 @@ impl TimeChart<'_> {
             tops.push((1, None));
         }
         tops.sort_by_key(|(height, _)| *height);
-        tops
     }
 
-    fn cell(&self, left: &Tops, right: &Tops, row_from_foot: usize) -> Option<(char, Style)> {
+    /// A cell that has dots; `owners` is room to count in.
+    fn cell(&self, columns: &[Tops; DOTS_X], row_from_foot: usize, owners: &mut Vec<usize>) -> Option<(char, Style)> {
         let mut bits = 0u8;
-        let mut owners = vec![0usize; self.curves.len() + 1];
-        for (x, tops) in [left, right].into_iter().enumerate() {
+        owners.clear();
+        owners.resize(self.curves.len() + 1, 0);
+        for (x, tops) in columns.iter().enumerate() {
             for y in 0..DOTS_Y {
                 let dot = row_from_foot * DOTS_Y + y;
                 if let Some((_, owner)) = tops.iter().find(|(height, _)| *height > dot) {
@@ -128,11 +130,15 @@ impl Widget for &TimeChart<'_> {
         }
         self.draw_ceiling(area, buf);
         let rows = usize::from(area.height) * DOTS_Y;
+        let mut columns = [Tops::new(), Tops::new()];
+        let mut owners = Vec::new();
         for x in 0..area.width {
-            let column = usize::from(x) * DOTS_X;
-            let (left, right) = (self.tops(column, rows), self.tops(column + 1, rows));
-            for row in 0..area.height {
-                if let Some((glyph, style)) = self.cell(&left, &right, usize::from(row)) {
+            for (dot, tops) in columns.iter_mut().enumerate() {
+                self.tops(usize::from(x) * DOTS_X + dot, rows, tops);
+            }
+            let highest = columns.iter().filter_map(|tops| tops.last()).map(|(height, _)| *height).max().unwrap_or(0);
+            for row in 0..area.height.min(highest.div_ceil(DOTS_Y) as u16) {
+                if let Some((glyph, style)) = self.cell(&columns, usize::from(row), &mut owners) {
                     buf[(area.left() + x, area.bottom() - 1 - row)].set_char(glyph).set_style(style);
                 }
             }
