@@ -131,8 +131,8 @@ pub struct Dashboard {
     /// Prefetch to each side before its turn: on or off [default: the workload's]
     #[arg(long, value_name = "WHEN", default_missing_value = "on", num_args = 0..=1, require_equals = true, value_parser = on_off)]
     pub prefetch: Option<bool>,
-    /// Advice: none, read-mostly, preferred-gpu, preferred-cpu, accessed-by, preferred-cpu+accessed-by
-    /// [default: the workload's]
+    /// Advice: none, read-mostly, preferred-gpu, preferred-cpu, accessed-by, preferred-cpu+accessed-by, and of a second GPU
+    /// preferred-gpu:1, accessed-by-gpu:1 [default: the workload's]
     #[arg(long, value_name = "NAME")]
     pub advice: Option<Advice>,
     /// Footprint, such as 256MiB [default: the workload's]

@@ -203,7 +203,7 @@ fn every_pcie_source_agrees_with_the_payload() {
     for kind in PcieSource::ALL {
         let clock = Clock::start();
         let (emit, events) = collector();
-        let probe = start_with(None, &uuid(&context), Some(kind), clock, emit).unwrap();
+        let probe = start_with(None, (&uuid(&context), None), Some(kind), clock, emit).unwrap();
         println!("{:?} link {:?} driver {:?}", probe.info()[1], probe.link_max(), probe.driver_version());
         if let Err(why) = probe.pcie_source() {
             println!("{kind:?} does not work here: {why}");

@@ -10,7 +10,7 @@ mod cases;
 mod terminal;
 
 use bed::{Bed, Library, Seen};
-use cases::{ALL, Case, Run, answers, functions, libraries};
+use cases::{ALL, Case, Run, answers, functions, libraries, pairs};
 use std::time::Duration;
 use terminal::Terminal;
 use umtop::event::{Metric, Reading, Why};
@@ -87,6 +87,15 @@ fn answers_that_are_wrong_or_late_are_never_numbers() {
 }
 
 #[test]
+fn what_carries_copies_between_two_gpus_is_named_or_the_reason_is() {
+    let mut cases = pairs();
+    if std::path::Path::new("/proc/driver/nvidia").exists() {
+        cases.retain(|case| case.library != Library::Missing);
+    }
+    check_all(&cases);
+}
+
+#[test]
 #[ignore = "run by other tests where it finds the fake library"]
 fn helper_card() {
     match umtop::probe::nvml::card(None, Duration::from_secs(5)) {
@@ -115,6 +124,21 @@ fn figures_are_the_library_s_in_the_unit_of_the_catalogue() {
     all_are(Metric::PcieHtoD, 6_000e6);
     all_are(Metric::PcieDtoH, 2_000e6);
     assert_eq!(seen.readings(Metric::PcieHtoD)[0].0, "nvml gpm");
+}
+
+#[test]
+fn nvlink_is_read_where_it_joins_two_gpus_and_shows_that_a_silent_link_is_silent() {
+    let seen = bench(1_000, &format!("{}nvmlGpmMetricsGet * value 0 0", cases::TWO));
+    for (metric, value) in
+        [(Metric::NvLinkRx, 90_000e6), (Metric::NvLinkTx, 40_000e6), (Metric::PcieHtoD, 0.0), (Metric::PcieDtoH, 0.0)]
+    {
+        let values = seen.values(metric);
+        assert!(!values.is_empty() && values.iter().all(|v| *v == value), "{metric:?}: {values:?}");
+        // Without NVLink's traffic, zeros of pairs 100 ms apart would be no answer.
+        assert!(seen.readings(metric).iter().all(|(_, window, _)| *window < 0.45), "{metric:?}");
+    }
+    let lost = bench(1_500, &format!("{}gpm_nvlink * value nan 5", cases::TWO));
+    assert!(lost.values(Metric::NvLinkRx).is_empty() && !lost.values(Metric::PcieHtoD).is_empty(), "{}", lost.text);
 }
 
 #[test]
@@ -251,7 +275,7 @@ fn a_clock_that_goes_backwards_gives_no_rate_of_its_own() {
 /// The rows of docs/robustness-nvml.md.
 fn rows() -> String {
     let mut text = String::from("| NVML | run as | umtop says | exit | kept |\n|---|---|---|---|---|\n");
-    for case in libraries().into_iter().chain(functions()).chain(answers()) {
+    for case in libraries().into_iter().chain(functions()).chain(answers()).chain(pairs()) {
         let run = match case.run {
             Run::Doctor => "doctor",
             Run::Bench(_) => "bench",

@@ -1,6 +1,9 @@
 //! The simulated H200 against a real one: the table of docs/simulator.md, computed without a GPU.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "simulator/pair.rs"]
+mod pair;
+
 use crossbeam_channel::unbounded;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -141,12 +144,12 @@ impl Row {
     }
 }
 
-/// Passes of one workload on the simulated card, without its warm-up, and all events.
-fn simulate(workload: &str, choice: Choice, size: u64, level: TraceLevel) -> (Vec<Pass>, Vec<Event>) {
+/// Passes of one workload on a simulated machine, without its warm-up, and all events.
+fn simulate(machine: &str, workload: &str, choice: Choice, size: u64, level: TraceLevel) -> (Vec<Pass>, Vec<Event>) {
     let library = Library::bundled().unwrap();
     let workload = library.find(workload).unwrap();
     let settings: Settings = workload.settings(workload.variant(choice), Bytes(size), level);
-    let (live, header) = umtop::run::simulated(sim::open("h200").unwrap(), "a test", library);
+    let (live, header) = umtop::run::simulated(sim::open(machine).unwrap(), "a test", library);
     let (sink, events) = Sink::new(1 << 20);
     let (_control, wishes) = unbounded();
     let reader = std::thread::spawn(move || events.iter().collect::<Vec<Event>>());
@@ -234,7 +237,7 @@ const CAUSES: [(&str, Cause, bool); 6] = [
 ];
 
 fn compare(row: &Row) -> Vec<Pair> {
-    let (passes, _) = simulate(&row.workload, row.choice(), row.size_bytes, TraceLevel::Faults);
+    let (passes, _) = simulate("h200", &row.workload, row.choice(), row.size_bytes, TraceLevel::Faults);
     let mut pairs: Vec<Pair> = FIGURES
         .iter()
         .filter_map(|what| {
@@ -247,7 +250,7 @@ fn compare(row: &Row) -> Vec<Pair> {
         })
         .collect();
     if CAUSES.iter().any(|(key, ..)| row.copies(key).is_some()) {
-        let (passes, _) = simulate(&row.workload, row.choice(), row.size_bytes, TraceLevel::Full);
+        let (passes, _) = simulate("h200", &row.workload, row.choice(), row.size_bytes, TraceLevel::Full);
         for (key, cause, to_gpu) in CAUSES {
             let Some((bytes, copies)) = row.copies(key) else { continue };
             let sum = |of: fn(&umtop::event::Migrated) -> u64| {
@@ -318,7 +321,7 @@ fn sizes(real: &[Copies]) -> (String, Vec<Pair>) {
             advice: Some(copies.advice),
             ..Choice::default()
         };
-        let (_, events) = simulate(&copies.workload, choice, copies.size_bytes, TraceLevel::Full);
+        let (_, events) = simulate("h200", &copies.workload, choice, copies.size_bytes, TraceLevel::Full);
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         for event in &events {
             let Body::Uvm(tick) = &event.body else { continue };

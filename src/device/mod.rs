@@ -159,7 +159,7 @@ pub trait Device: Send {
     /// Gives memory back. Unknown buffers are an error.
     fn free(&mut self, buffer: Buffer) -> Result<(), DeviceError>;
 
-    /// Sets or unsets advice over the whole (managed) buffer, for the workload's GPU.
+    /// Sets or unsets advice over the whole (managed) buffer, for the GPU that it names ([`Advice::gpu`]).
     fn advise(&mut self, buffer: Buffer, advice: Advice, set: bool) -> Result<(), DeviceError>;
 
     /// Moves a part of the buffer to a side and waits for it.

@@ -1,9 +1,10 @@
 //! Who, where, with what.
 
-use super::Caps;
+use super::{Caps, Why};
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Whether facts come from hardware or from the simulator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +40,43 @@ pub struct GpuInfo {
     pub vram: Bytes,
     /// PCIe generation and lanes at best, if known.
     pub link_max: Option<(u32, u32)>,
+}
+
+/// What carries copies between two GPUs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Carrier {
+    /// NVLink, by way of switches or not.
+    #[serde(rename = "nvlink")]
+    NvLink,
+    /// PCIe, directly or by way of the host's memory.
+    #[serde(rename = "pcie")]
+    Pcie,
+    /// Nobody tells, and why.
+    #[serde(rename = "unknown")]
+    Unknown(Why),
+}
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Carrier::NvLink => f.write_str("NVLink"),
+            Carrier::Pcie => f.write_str("PCIe"),
+            Carrier::Unknown(why) => write!(f, "n/a: {why}"),
+        }
+    }
+}
+
+/// The GPU that a workload of two uses beside the first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondGpu {
+    /// Product name.
+    pub name: String,
+    /// `GPU-xxxxxxxx-xxxx-…`.
+    pub uuid: String,
+    /// PCI address, `0000:65:00.0`.
+    pub pci: String,
+    /// What carries copies between it and the first.
+    pub carrier: Carrier,
 }
 
 /// The host.
@@ -81,6 +119,9 @@ pub struct Header {
     pub origin: Origin,
     /// The GPU; `None` if there is none.
     pub gpu: Option<GpuInfo>,
+    /// The second GPU; `None` if there is none, and in recordings of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_gpu: Option<SecondGpu>,
     /// The host.
     pub host: HostInfo,
     /// What the device can do.

@@ -42,6 +42,10 @@ pub enum Metric {
     LinkHtoD,
     /// Measured ceiling of the link, device to host.
     LinkDtoH,
+    /// NVLink bytes per second into the GPU, all its links together.
+    NvLinkRx,
+    /// NVLink bytes per second out of the GPU, all its links together.
+    NvLinkTx,
 }
 
 /// The unit of a metric's value.
@@ -224,6 +228,22 @@ pub const CATALOGUE: &[MetricInfo] = &[
         Rate,
         "explicit copies",
         "what the link carries device to host when explicit copies of pinned memory have it to themselves, payload only",
+    ),
+    row(
+        Metric::NvLinkRx,
+        "nvlink_rx_bytes_per_second",
+        Unit::BytesPerSecond,
+        Rate,
+        "NVML",
+        "NVLink traffic into the GPU, all its links and all traffic of the card together; only where NVLink joins it with a second one",
+    ),
+    row(
+        Metric::NvLinkTx,
+        "nvlink_tx_bytes_per_second",
+        Unit::BytesPerSecond,
+        Rate,
+        "NVML",
+        "NVLink traffic out of the GPU, all its links and all traffic of the card together; only where NVLink joins it with a second one",
     ),
 ];
 

@@ -18,7 +18,7 @@ mod watch;
 pub use caps::{Can, Caps};
 pub use control::{Control, Seek};
 pub use count::{COUNTS, Count, CountInfo};
-pub use header::{GpuInfo, Header, HostInfo, Origin, ProbeInfo};
+pub use header::{Carrier, GpuInfo, Header, HostInfo, Origin, ProbeInfo, SecondGpu};
 pub use metric::{CATALOGUE, Metric, MetricInfo, MetricKind, Unit};
 pub use params::parameter_meaning;
 pub use prediction::{Figure, Prediction};
@@ -26,8 +26,8 @@ pub use reading::{Reading, Why};
 pub use run::{BetweenGpus, Check, Moved, Outcome, Pass, Phase, PhaseTime, RunEvent, RunId, RunStart};
 pub use settings::{AccessPattern, Advice, MemoryKind, Piece, Settings, Shape, TraceLevel, UnknownName};
 pub use uvm::{
-    AccessType, BlockActivity, Cause, Counters, CpuSite, EventTotals, Migrated, Proc, RemoteCause, UvmEvents, UvmTick,
-    UvmTotals,
+    AccessType, BlockActivity, Cause, Counters, CpuSite, EventTotals, LastMove, Migrated, Proc, RemoteCause, UvmEvents,
+    UvmTick, UvmTotals,
 };
 pub use watch::{SiteName, Subject, Watched};
 

@@ -73,7 +73,7 @@ named! {
 }
 
 named! {
-    /// Advice given to the driver about managed memory. "Own" is the GPU that runs the workload.
+    /// Advice given to the driver about managed memory. "The GPU" is the workload's own.
     "advice" Advice {
         /// None.
         None = "none",
@@ -87,6 +87,29 @@ named! {
         AccessedByGpu = "accessed-by",
         /// Host memory preferred and mapped by the GPU: remote access over the link, no migration.
         PreferredCpuAccessedBy = "preferred-cpu+accessed-by",
+        /// The second GPU's memory is the preferred location.
+        PreferredSecondGpu = "preferred-gpu:1",
+        /// The second GPU gets mappings instead of faulting.
+        AccessedBySecondGpu = "accessed-by-gpu:1",
+    }
+}
+
+impl Advice {
+    /// The GPU that it names: 0 for the workload's own, 1 for the second; `None` if it names none.
+    pub const fn gpu(self) -> Option<u16> {
+        match self {
+            Advice::None | Advice::PreferredCpu => None,
+            // The driver wants one and does not heed it.
+            Advice::ReadMostly => Some(0),
+            Advice::PreferredGpu | Advice::AccessedByGpu | Advice::PreferredCpuAccessedBy => Some(0),
+            Advice::PreferredSecondGpu | Advice::AccessedBySecondGpu => Some(1),
+        }
+    }
+
+    /// Why it is not to be had where there are so many GPUs; `None` if it is.
+    pub fn lacks(self, gpus: u32) -> Option<&'static str> {
+        let beyond = self.gpu().is_some_and(|n| u32::from(n) >= gpus.max(1));
+        beyond.then_some("it names a second GPU, and there is only one")
     }
 }
 

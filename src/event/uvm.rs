@@ -169,6 +169,25 @@ pub struct BlockActivity {
     /// Pages whose other copies went because one side wrote (level full).
     #[serde(default, skip_serializing_if = "zero")]
     pub invalidated: u32,
+    /// Where its pages went last (level full). Told from the first record of another GPU than 0 on, so that it is not in
+    /// recordings of one GPU, nor in those of before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<LastMove>,
+    /// GPUs that faulted: bit n for GPU n below 32. Told as `last` is, else 0.
+    #[serde(default, skip_serializing_if = "zero")]
+    pub faulted_by: u32,
+}
+
+/// The last copies of a block in a window that all went to one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastMove {
+    /// From; `None` if from several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub src: Option<Proc>,
+    /// To.
+    pub dst: Proc,
+    /// Pages of 4 KiB.
+    pub pages: u32,
 }
 
 /// CPU faults of one instruction in one thread of a watched process within a window.

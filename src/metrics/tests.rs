@@ -16,6 +16,7 @@ fn header() -> Event {
         started: "2026-11-30T08:00:00Z".into(),
         origin: crate::event::Origin::Measured,
         gpu: None,
+        second_gpu: None,
         host: crate::event::HostInfo { kernel: String::new(), cpu: String::new(), cores: 1, memory: Bytes(1) },
         caps: crate::workload::plan_tests::caps(),
         uvm_params: Default::default(),

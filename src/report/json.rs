@@ -22,6 +22,7 @@ pub fn json(session: &Session, verdicts: &[Verdict]) -> Value {
         "origin": origin,
         "started": header.map(|h| &h.started),
         "device": header.and_then(|h| h.gpu.as_ref()),
+        "second_gpu": header.and_then(|h| h.second_gpu.as_ref()),
         "host": header.map(|h| &h.host),
         "notices": notices(session),
         "predictions": verdicts,

@@ -1,15 +1,16 @@
 //! The header of a session. Wall time is read here and nowhere else.
 
 use crate::device::Device;
-use crate::event::{Caps, GpuInfo, Header, Origin, ProbeInfo};
+use crate::event::{Caps, GpuInfo, Header, Origin, ProbeInfo, SecondGpu};
 use crate::probe::{host, uvm};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-/// Puts together what is known at the start; `uvm_params` are the driver's parameters by name.
+/// Puts together what is known at the start: the GPU and, if there is one, the second; `uvm_params` are the driver's
+/// parameters by name.
 pub(super) fn header(
     origin: Origin,
-    gpu: GpuInfo,
+    (gpu, second_gpu): (GpuInfo, Option<SecondGpu>),
     device: &dyn Device,
     uvm_params: BTreeMap<String, String>,
     probes: Vec<ProbeInfo>,
@@ -19,6 +20,7 @@ pub(super) fn header(
         started: wall_clock(),
         origin,
         gpu: Some(gpu),
+        second_gpu,
         host: host::host_info(),
         caps: device.caps().clone(),
         uvm_params,
@@ -33,6 +35,7 @@ pub(super) fn watching(caps: Caps, probes: Vec<ProbeInfo>) -> Header {
         started: wall_clock(),
         origin: Origin::Measured,
         gpu: None,
+        second_gpu: None,
         host: host::host_info(),
         caps,
         uvm_params: uvm::module_parameters(),

@@ -112,7 +112,7 @@ fn gpu(
 ) -> Result<Opened, DeviceError> {
     let clock = Clock::start();
     let mut device = CudaDevice::open(clock, choice)?;
-    let mut gpu = device.gpu_info();
+    let (mut gpu, mut second) = (device.gpu_info(), device.second_gpu());
     let free = device.memory().ok();
     let mut probes = Vec::new();
     let ranges = pagemap::Ranges::default();
@@ -130,8 +130,12 @@ fn gpu(
         }
     };
     let mut samplers = Samplers::default();
-    match nvml::start(&gpu.uuid, clock, sink.emitter()) {
+    let other = second.as_ref().map(|second| second.uuid.as_str());
+    match nvml::start(&gpu.uuid, other, clock, sink.emitter()) {
         Ok(nvml) => {
+            if let (Some(second), Some(carrier)) = (&mut second, nvml.carrier()) {
+                second.carrier = carrier.clone();
+            }
             gpu.link_max = nvml.link_max();
             if probing == Probing::All {
                 probes.extend(nvml.info());
@@ -143,7 +147,7 @@ fn gpu(
     if probing == Probing::All {
         samplers.start(&ranges, &mut probes, clock, sink);
     }
-    let header = header(Origin::Measured, gpu, &device, uvm::module_parameters(), probes);
+    let header = header(Origin::Measured, (gpu, second), &device, uvm::module_parameters(), probes);
     let library = fitted(library, free.as_ref());
     let told: Box<dyn FnMut(&Body) + Send> = Box::new(move |body| ranges.note(body));
     let live = Live {
@@ -180,7 +184,7 @@ fn simulator(
 pub fn simulated(simulation: Simulation, reason: &str, library: Library) -> (Live, Header) {
     let probes = simulation.probes.iter().map(|p| p.info()).collect();
     let origin = Origin::Simulated { profile: simulation.profile_name, reason: reason.to_owned() };
-    let header = header(origin, simulation.gpu, &simulation.device, simulation.params, probes);
+    let header = header(origin, (simulation.gpu, simulation.second_gpu), &simulation.device, simulation.params, probes);
     let live = Live {
         device: Box::new(simulation.device),
         tracer: Some(Box::new(simulation.tracer)),

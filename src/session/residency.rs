@@ -62,6 +62,8 @@ pub struct Residency {
     pub maps: Vec<RangeMap>,
     /// GPUs that pages went to or came from.
     pub gpus: BTreeSet<u16>,
+    /// Blocks tell which GPU faulted on them: of a fault of before one did, it was GPU 0.
+    told: bool,
     /// The CPU's mappings do not tell where pages live: the machine is coherent.
     coherent: bool,
     advice: Option<Advice>,
@@ -191,6 +193,7 @@ impl Residency {
             ways,
             way: ways.only().filter(|_| self.gpus.len() > 1),
         };
+        self.told |= events.blocks.iter().any(|block| block.faulted_by != 0);
         for activity in &events.blocks {
             let Some((map, index)) = self.find(activity.block) else { continue };
             if activity.to_gpu_pages > 0 || activity.to_cpu_pages > 0 {
@@ -218,6 +221,12 @@ impl Residency {
     /// Which of several GPUs holds what a block has on a GPU; `None` if it has nothing there, or pages have been on one GPU only.
     pub fn holder(&self, map: &RangeMap, index: usize) -> Option<Holder> {
         map.blocks.get(index).and_then(Block::holder).filter(|_| self.gpus.len() > 1)
+    }
+
+    /// The GPUs that faulted on a block; `None` where that is not told, or all is one GPU's.
+    pub fn faulted_by(&self, totals: &Totals) -> Option<Vec<u16>> {
+        let gpus = totals.faulted_by | u32::from(totals.of_untold_gpu > 0);
+        self.told.then(|| (0..32).filter(|n| gpus >> n & 1 == 1).collect())
     }
 
     fn find(&mut self, block: u64) -> Option<(&mut RangeMap, usize)> {

@@ -97,7 +97,8 @@ impl World {
         let bytes = run.len() as u64 * PAGE;
         let begin = self.now();
         let (htod, dtoh) = (if from.is_cpu() { bytes } else { 0 }, if to.is_cpu() { bytes } else { 0 });
-        self.spend(cost.base_us + bytes as f64 / cost.gb_s / 1e3, Load { htod, dtoh, busy });
+        let (peer_in, peer_out) = between_gpus(from, to, bytes);
+        self.spend(cost.base_us + bytes as f64 / cost.gb_s / 1e3, Load { htod, dtoh, peer_in, peer_out, busy });
         self.trace.count(|c| {
             c.bytes_htod += htod;
             c.bytes_dtoh += dtoh;
@@ -140,4 +141,11 @@ impl World {
         self.drop_empty_chunks(&mut block);
         self.put(id, block);
     }
+}
+
+/// Of bytes that go from one processor to another, those that enter and leave the first GPU by its link to others.
+pub(super) fn between_gpus(from: Side, to: Side, bytes: u64) -> (u64, u64) {
+    let both = !from.is_cpu() && !to.is_cpu();
+    let through = |side| if both && side == Side::GPU { bytes } else { 0 };
+    (through(to), through(from))
 }

@@ -79,7 +79,10 @@ impl Device for SimDevice {
         if buffer.kind != MemoryKind::Managed {
             return Err(DeviceError::Misuse(format!("advice is for managed memory, not for {}", buffer.kind)));
         }
-        world.advise(buffer, advice, set, Side::GPU);
+        let gpu = advice.gpu().map_or(Some(Side::GPU), |n| Side::of(Proc::Gpu(n)));
+        let gpu = gpu.filter(|gpu| world.topology.sides().any(|side| side == *gpu));
+        let gpu = gpu.ok_or_else(|| DeviceError::Misuse(format!("{advice}: the simulated machine has one GPU")))?;
+        world.advise(buffer, advice, set, gpu);
         Ok(())
     }
 

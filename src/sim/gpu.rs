@@ -19,7 +19,7 @@ const PER_BLOCK: u32 = (BLOCK / PAGE) as u32;
 /// Batches in a row that serve nothing before the kernel is taken to be through: far above what throttling can cause.
 const STUCK: u32 = 10_000;
 
-const BUSY: Load = Load { htod: 0, dtoh: 0, busy: true };
+const BUSY: Load = Load { htod: 0, dtoh: 0, peer_in: 0, peer_out: 0, busy: true };
 
 /// A kernel over a managed buffer.
 #[derive(Clone, Copy, Debug)]

@@ -43,7 +43,7 @@ pub use device::SimDevice;
 pub use observe::SimTracer;
 pub use profile::names;
 
-use crate::event::GpuInfo;
+use crate::event::{GpuInfo, SecondGpu};
 use crate::probe::Probe;
 use device::Shared;
 use params::Params;
@@ -88,6 +88,8 @@ pub struct Simulation {
     pub probes: Vec<Box<dyn Probe>>,
     /// Its card.
     pub gpu: GpuInfo,
+    /// The other one, where it has two.
+    pub second_gpu: Option<SecondGpu>,
     /// Name of the profile.
     pub profile_name: String,
     /// The simulated driver's parameters, by the names of the module's.
@@ -113,7 +115,7 @@ pub fn open_with(profile: &str, set: &[String]) -> Result<Simulation, SimError> 
 }
 
 fn assemble(name: &str, profile: profile::Profile, params: Params) -> Simulation {
-    let gpu = profile.gpu_info();
+    let (gpu, second_gpu) = (profile.gpu_info(), profile.second_gpu());
     let world = Shared::new(world::World::new(profile, params));
     Simulation {
         device: SimDevice::new(world.clone()),
@@ -124,6 +126,7 @@ fn assemble(name: &str, profile: profile::Profile, params: Params) -> Simulation
             Box::new(mapped::MappedProbe::new(world)),
         ],
         gpu,
+        second_gpu,
         profile_name: name.to_owned(),
         params: params.list(),
     }

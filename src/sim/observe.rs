@@ -2,7 +2,7 @@
 
 use super::device::Shared;
 use super::windows::{PERIOD, Window};
-use crate::event::{Body, Event, Metric, ProbeInfo, Reading, Sample, TraceLevel, UvmTotals, Why};
+use crate::event::{Body, Carrier, Event, Metric, ProbeInfo, Reading, Sample, TraceLevel, UvmTotals, Why};
 use crate::probe::{Probe, Tracer};
 use crate::units::{Nanos, Stamp};
 
@@ -51,10 +51,13 @@ impl CardProbe {
         Self { world }
     }
 
-    fn events(window: &Window, total: u64, link: (u32, u32)) -> [Event; 2] {
+    fn events(window: &Window, total: u64, link: (u32, u32), carrier: Option<&Carrier>) -> [Event; 2] {
         let rate = |bytes: f64| Reading::measured(bytes / Nanos(window.length).seconds());
         let none = || Reading::Absent(Why::NotSupported("not simulated".to_owned()));
-        let means = vec![(Metric::PcieHtoD, rate(window.htod)), (Metric::PcieDtoH, rate(window.dtoh))];
+        let mut means = vec![(Metric::PcieHtoD, rate(window.htod)), (Metric::PcieDtoH, rate(window.dtoh))];
+        if carrier == Some(&Carrier::NvLink) {
+            means.extend([(Metric::NvLinkRx, rate(window.peer_in)), (Metric::NvLinkTx, rate(window.peer_out))]);
+        }
         let gauges = vec![
             (Metric::VramUsed, Reading::measured(window.vram_used as f64)),
             (Metric::VramTotal, Reading::measured(total as f64)),
@@ -87,9 +90,10 @@ impl Probe for CardProbe {
     fn poll(&mut self, now: Stamp, out: &mut Vec<Event>) {
         let mut world = self.world.lock();
         let (total, link) = (world.vram_total(), (world.profile.gpu.link_generation, world.profile.gpu.link_width));
+        let carrier = world.profile.second_gpu().map(|second| second.carrier);
         let windows = world.windows.take(now.0);
         drop(world);
-        out.extend(windows.iter().flat_map(|window| Self::events(window, total, link)));
+        out.extend(windows.iter().flat_map(|window| Self::events(window, total, link, carrier.as_ref())));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::SimError;
 use super::side::{SIDES, Topology};
-use crate::event::GpuInfo;
+use crate::event::{Carrier, GpuInfo, SecondGpu};
 use crate::units::Bytes;
 use serde::Deserialize;
 
@@ -203,6 +203,8 @@ pub struct Arrival {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
+    /// Whether it is NVLink; else PCIe.
+    pub nvlink: bool,
     /// Copies from one to another, GB/s.
     pub gb_s: f64,
 }
@@ -239,6 +241,20 @@ impl Profile {
     /// The processors and their links. A machine has a few GPUs at most; a profile that says more gets those.
     pub fn topology(&self) -> Topology {
         Topology { gpus: self.gpu.count.clamp(1, SIDES as u8 - 1), peers: self.peer.is_some() }
+    }
+
+    /// The second card as the header shows it, with an address and a UUID of its own.
+    pub fn second_gpu(&self) -> Option<SecondGpu> {
+        let nvlink = self.peer.is_some_and(|peer| peer.nvlink);
+        let mut uuid = self.gpu.uuid.clone();
+        uuid.pop();
+        uuid.push('1');
+        (self.topology().gpus > 1).then(|| SecondGpu {
+            name: self.gpu.name.clone(),
+            uuid,
+            pci: self.gpu.pci.replacen(":00:", ":01:", 1),
+            carrier: if nvlink { Carrier::NvLink } else { Carrier::Pcie },
+        })
     }
 
     /// The card as the header shows it.

@@ -1,5 +1,6 @@
 //! Steps of a workload on the simulated machine: touches and transfers of every kind of memory.
 
+use super::copy::between_gpus;
 use super::gpu::Kernel;
 use super::lanes::Lanes;
 use super::order::Order;
@@ -86,14 +87,14 @@ impl World {
                 self.gpu_faults(Kernel { on, home: self.home(buffer.id), access: touch.access }, &lanes);
                 self.remote_share(buffer.id, on, touch)
             }
-            MemoryKind::ZeroCopy => 1.0,
-            MemoryKind::Explicit | MemoryKind::Pageable => 0.0,
+            MemoryKind::ZeroCopy => Remote { host: 1.0, peer: None },
+            MemoryKind::Explicit | MemoryKind::Pageable => Remote::default(),
         };
-        self.access(touch, lanes.coalesced, remote);
+        self.access(on, touch, lanes.coalesced, remote);
     }
 
-    /// The kernel's access proper, a share of it over the link.
-    fn access(&mut self, touch: &Touch, coalesced: bool, remote: f64) {
+    /// The kernel's access proper, shares of it over links.
+    fn access(&mut self, on: Side, touch: &Touch, coalesced: bool, remote: Remote) {
         let unit = match touch.pattern {
             Pattern::Strided { stride_bytes } => self.profile.link.sector_bytes.min(stride_bytes.max(ELEMENT)),
             _ if coalesced => ELEMENT,
@@ -106,33 +107,56 @@ impl World {
         let arithmetic_us =
             touch.count as f64 * f64::from(touch.work.saturating_sub(1)) / self.profile.gpu_cost.giga_ops_per_s / 1e3;
         self.spend(arithmetic_us, Load { busy: true, ..Load::default() });
-        let resident_us = one_way * (1.0 - remote) * ways / self.profile.gpu_cost.resident_gb_s / 1e3;
+        let resident_us = one_way * (1.0 - remote.host - remote.peer.map_or(0.0, |(_, share)| share)) * ways
+            / self.profile.gpu_cost.resident_gb_s
+            / 1e3;
         self.spend(resident_us, Load { busy: true, ..Load::default() });
-        if remote > 0.0 && touch.count > 0 {
-            let bytes = one_way * remote;
+        let crossing = |yes: bool, bytes: f64| if yes { bytes as u64 } else { 0 };
+        if remote.host > 0.0 && touch.count > 0 {
+            let bytes = one_way * remote.host;
             let us = self.profile.gpu_cost.remote_latency_us + bytes / self.profile.link.remote_gb_s / 1e3;
-            let crossing = |yes| if yes { bytes as u64 } else { 0 };
-            self.spend(us, Load { htod: crossing(reads), dtoh: crossing(writes), busy: true });
+            let (htod, dtoh) = (crossing(reads, bytes), crossing(writes, bytes));
+            self.spend(us, Load { htod, dtoh, busy: true, ..Load::default() });
+        }
+        let link = self.profile.peer;
+        if let (Some((peer, share)), Some(link)) = (remote.peer.filter(|_| touch.count > 0), link) {
+            let bytes = one_way * share;
+            let us = self.profile.gpu_cost.remote_latency_us + bytes / link.gb_s / 1e3;
+            let (read_in, read_out) = between_gpus(peer, on, crossing(reads, bytes));
+            let (written_in, written_out) = between_gpus(on, peer, crossing(writes, bytes));
+            let (peer_in, peer_out) = (read_in + written_in, read_out + written_out);
+            self.spend(us, Load { peer_in, peer_out, busy: true, ..Load::default() });
         }
     }
 
-    /// Share of the touched pages of a buffer that do not live on the GPU that touched them.
-    fn remote_share(&self, buffer: u32, on: Side, touch: &Touch) -> f64 {
+    /// Shares of the touched pages of a buffer that do not live on the GPU that touched them.
+    fn remote_share(&self, buffer: u32, on: Side, touch: &Touch) -> Remote {
         let home = self.home(buffer);
-        let Some(managed) = self.ranges.get(&home.range) else { return 0.0 };
+        let Some(managed) = self.ranges.get(&home.range) else { return Remote::default() };
         let page = |element: u64| u64::from(home.first) + element * ELEMENT / PAGE;
         let (first, last) = (page(touch.first), page(touch.first + touch.elements - 1));
         let per_block = BLOCK / PAGE;
         let (mut here, mut there) = (0, 0);
+        let mut at_peer = (None, 0);
         for block in first / per_block..=last / per_block {
             let Some(of) = managed.blocks.get(block as usize) else { continue };
             let begin = first.max(block * per_block) - block * per_block;
             let end = (last + 1).min((block + 1) * per_block) - block * per_block;
             let pages = begin as usize..(end as usize).min(of.len);
             here += of.on.get(on).resident.count_in(pages.clone());
-            there += (of.on.get(on).read - of.on.get(on).resident).count_in(pages);
+            let remote = of.on.get(on).read - of.on.get(on).resident;
+            there += remote.count_in(pages.clone());
+            // What is on the host as well as on a peer is read from the peer, as it would be copied.
+            for peer in self.topology.sides().filter(|side| !side.is_cpu() && *side != on) {
+                let pages = (remote & of.on.get(peer).resident).count_in(pages.clone());
+                if pages > 0 {
+                    at_peer = (Some(peer), at_peer.1 + pages);
+                }
+            }
         }
-        there as f64 / (here + there).max(1) as f64
+        let of_all = |pages| pages as f64 / (here + there).max(1) as f64;
+        let peer = at_peer.0.map(|peer| (peer, of_all(at_peer.1.min(there))));
+        Remote { host: of_all(there - at_peer.1.min(there)), peer }
     }
 
     /// Moves a part of a buffer.
@@ -158,6 +182,15 @@ impl World {
         self.spend(self.profile.cpu_cost.copy_us, Load::default());
         let bytes = part.elements * ELEMENT;
         let (htod, dtoh) = if to.is_cpu() { (0, bytes) } else { (bytes, 0) };
-        self.spend(bytes as f64 / gb_s / 1e3, Load { htod, dtoh, busy: false });
+        self.spend(bytes as f64 / gb_s / 1e3, Load { htod, dtoh, ..Load::default() });
     }
+}
+
+/// Shares of a kernel's accesses that go over links, of 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Remote {
+    /// To the host's memory.
+    host: f64,
+    /// To the memory of another GPU, and of which.
+    peer: Option<(Side, f64)>,
 }

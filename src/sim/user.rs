@@ -94,9 +94,9 @@ impl World {
         match advice {
             Advice::None => return,
             Advice::ReadMostly => policy.read_mostly = set,
-            Advice::PreferredGpu => policy.preferred = home(gpu),
+            Advice::PreferredGpu | Advice::PreferredSecondGpu => policy.preferred = home(gpu),
             Advice::PreferredCpu => policy.preferred = home(Side::CPU),
-            Advice::AccessedByGpu => policy.mapped.set(gpu, set),
+            Advice::AccessedByGpu | Advice::AccessedBySecondGpu => policy.mapped.set(gpu, set),
             Advice::PreferredCpuAccessedBy => {
                 policy.preferred = home(Side::CPU);
                 policy.mapped.set(gpu, set);

@@ -15,6 +15,10 @@ pub struct Load {
     pub htod: u64,
     /// Bytes over the link, device to host.
     pub dtoh: u64,
+    /// Bytes from another GPU to the first.
+    pub peer_in: u64,
+    /// Bytes from the first GPU to another.
+    pub peer_out: u64,
     /// Whether a kernel runs.
     pub busy: bool,
 }
@@ -30,6 +34,10 @@ pub struct Window {
     pub htod: f64,
     /// Bytes device to host.
     pub dtoh: f64,
+    /// Bytes from another GPU to the first.
+    pub peer_in: f64,
+    /// Bytes from the first GPU to another.
+    pub peer_out: f64,
     /// Time with a kernel running, ns.
     pub busy: u64,
     /// Memory of the card in use at its end, bytes.
@@ -42,6 +50,8 @@ pub struct Windows {
     start: u64,
     htod: f64,
     dtoh: f64,
+    peer_in: f64,
+    peer_out: f64,
     busy: u64,
     /// Up to when the running window has grown because the sampler did not come.
     grown: Option<u64>,
@@ -68,24 +78,30 @@ impl Windows {
             self.grown = Some(to);
         }
         if span == 0 {
-            self.htod += load.htod as f64;
-            self.dtoh += load.dtoh as f64;
+            self.carry(load, 1.0);
         }
+    }
+
+    fn carry(&mut self, load: Load, share: f64) {
+        self.htod += load.htod as f64 * share;
+        self.dtoh += load.dtoh as f64 * share;
+        self.peer_in += load.peer_in as f64 * share;
+        self.peer_out += load.peer_out as f64 * share;
     }
 
     fn add(&mut self, part: u64, span: u64, load: Load) {
         if span > 0 {
-            let share = part as f64 / span as f64;
-            self.htod += load.htod as f64 * share;
-            self.dtoh += load.dtoh as f64 * share;
+            self.carry(load, part as f64 / span as f64);
             self.busy += if load.busy { part } else { 0 };
         }
     }
 
     fn finish(&mut self, end: u64, vram_used: u64) {
         let length = end - self.start;
-        self.finished.push_back(Window { end, length, htod: self.htod, dtoh: self.dtoh, busy: self.busy, vram_used });
+        let (htod, dtoh, peer_in, peer_out) = (self.htod, self.dtoh, self.peer_in, self.peer_out);
+        self.finished.push_back(Window { end, length, htod, dtoh, peer_in, peer_out, busy: self.busy, vram_used });
         (self.start, self.htod, self.dtoh, self.busy) = (end, 0.0, 0.0, 0);
+        (self.peer_in, self.peer_out) = (0.0, 0.0);
     }
 
     /// Takes the windows that ended by `now`, oldest first.
@@ -103,9 +119,10 @@ mod tests {
     fn a_load_is_spread_over_the_windows_it_spans() {
         let mut windows = Windows::default();
         windows.pass(0, PERIOD / 2, Load::default(), 0);
-        windows.pass(PERIOD / 2, PERIOD * 5 / 2, Load { htod: 400, dtoh: 0, busy: true }, 7);
+        windows.pass(PERIOD / 2, PERIOD * 5 / 2, Load { htod: 400, peer_in: 40, busy: true, ..Load::default() }, 7);
         let seen = windows.take(PERIOD * 3);
         assert_eq!(seen.len(), 2);
+        assert_eq!((seen[0].peer_in, seen[1].peer_in, seen[1].peer_out), (10.0, 20.0, 0.0));
         assert_eq!((seen[0].htod, seen[0].busy, seen[0].end), (100.0, PERIOD / 2, PERIOD));
         assert_eq!((seen[1].htod, seen[1].busy, seen[1].vram_used), (200.0, PERIOD, 7));
         windows.pass(PERIOD * 5 / 2, PERIOD * 3, Load::default(), 0);

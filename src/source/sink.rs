@@ -196,6 +196,7 @@ mod tests {
             started: String::new(),
             origin: crate::event::Origin::Measured,
             gpu: None,
+            second_gpu: None,
             host: crate::event::HostInfo { kernel: String::new(), cpu: String::new(), cores: 1, memory: Bytes(1) },
             caps: crate::workload::plan_tests::caps(),
             uvm_params: Default::default(),

@@ -225,7 +225,7 @@ pub const TABLE: &[Row] = rows! {
         [plain('n') => Action::Seek(Seek::NextRun)];
     Settings IfRoom LIVE "p" "p" "prefetch" "prefetch before each side's turn, or not"
         [plain('p') => Action::Prefetch];
-    Settings IfRoom LIVE "a" "a" "advice" "the next advice to the driver"
+    Settings IfRoom LIVE "a" "a" "advice" "the next advice to the driver; with two GPUs it may prefer the second"
         [plain('a') => Action::Advice];
     Settings IfRoom LIVE "m" "m" "memory" "the next kind of memory"
         [plain('m') => Action::Memory];

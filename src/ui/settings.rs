@@ -38,13 +38,18 @@ pub fn prefetch(model: &mut Model) -> Option<Control> {
     ask(model, settings)
 }
 
-/// The next advice.
+/// The next advice; what names a second GPU where there is one only is passed over, and said so.
 pub fn advice(model: &mut Model) -> Option<Control> {
     if let Some(why) = not_managed(model, "advice").or_else(|| cannot(model, |caps| &caps.advise, "advice")) {
         return refuse(model, why);
     }
-    let settings = Settings { advice: model.ui.wanted.advice.next(), ..model.ui.wanted.clone() };
-    ask(model, settings)
+    let gpus = model.session.header.as_ref().map_or(1, |header| header.caps.gpus);
+    let mut advice = model.ui.wanted.advice.next();
+    while let Some(why) = advice.lacks(gpus) {
+        model.ui.hint = Some(format!("{advice} is left out: {why}"));
+        advice = advice.next();
+    }
+    ask(model, Settings { advice, ..model.ui.wanted.clone() })
 }
 
 /// The next kind of memory that the machine has.

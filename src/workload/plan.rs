@@ -182,6 +182,7 @@ fn memory_reasons(workload: &Workload, settings: &Settings, caps: &Caps, reasons
     }
     if kind == MemoryKind::Managed && settings.advice != Advice::None {
         reasons.extend(caps.advise.reason().map(|why| format!("advice: {why}")));
+        reasons.extend(settings.advice.lacks(caps.gpus).map(|why| format!("advice {}: {why}", settings.advice)));
     }
 }
 
@@ -320,6 +321,14 @@ pub(crate) mod tests {
         }
         let small = planned(&settings("sequential", "1MiB"), &caps()).unwrap();
         assert_eq!(small.expected, None, "the driver may pin what is fought over");
+    }
+
+    #[test]
+    fn advice_that_names_a_second_gpu_needs_one() {
+        let advised = Settings { advice: Advice::PreferredSecondGpu, ..settings("sequential", "64MiB") };
+        let reasons = planned(&advised, &caps()).unwrap_err();
+        assert_eq!(reasons, ["advice preferred-gpu:1: it names a second GPU, and there is only one"]);
+        assert!(planned(&advised, &Caps { gpus: 2, ..caps() }).is_ok());
     }
 
     #[test]

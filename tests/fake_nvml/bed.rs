@@ -93,6 +93,10 @@ impl Bed {
         let mut reader = Reader::open(&recording).unwrap_or_else(|error| panic!("{error}: {}", seen.text));
         while let Some(event) = reader.next_event().unwrap() {
             match event.body {
+                Body::Header(header) => {
+                    let carrier = header.second_gpu.map_or("no second GPU".to_owned(), |gpu| gpu.carrier.to_string());
+                    seen.text.push_str(&format!("between GPUs: {carrier}\n"));
+                }
                 Body::Sample(sample) if sample.source.starts_with("nvml") => seen.samples.push(sample),
                 Body::Notice(notice) => seen.text.push_str(&format!("{}: {}\n", notice.source, notice.text)),
                 _ => {}

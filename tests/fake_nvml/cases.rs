@@ -41,6 +41,8 @@ const SHORT: u32 = 600;
 const COUNTERS: &str = "nvmlGpmQueryDeviceSupport * value 0\n";
 /// Nor do they.
 const WINDOW: &str = "nvmlGpmQueryDeviceSupport * value 0\nnvmlDeviceGetFieldValues * return 3\n";
+/// CUDA and NVML have two GPUs.
+pub const TWO: &str = "cuDeviceGetCount * value 2\nnvmlDeviceGetHandleByUUID * value 2\n";
 const PCIE: [Metric; 2] = [PcieHtoD, PcieDtoH];
 const VRAM: [Metric; 2] = [VramUsed, VramTotal];
 
@@ -290,5 +292,51 @@ pub fn answers() -> Vec<Case> {
             .says("no throughput"),
         case("doctor, only the window works", WINDOW, Run::Doctor).says("limited  pcie").says("20 ms a direction"),
         case("doctor, a call never returns", "nvmlGpmSampleGet * hang", Run::Doctor).says("NVML does not answer"),
+    ]
+}
+
+/// Two GPUs: what carries copies between them, or why that is not known.
+pub fn pairs() -> Vec<Case> {
+    let two = |name: &str, script: &str, says| {
+        case(&format!("two GPUs, {name}"), &format!("{TWO}{script}"), Run::Bench(SHORT)).says(says)
+    };
+    vec![
+        case("one GPU", "", Run::Bench(SHORT))
+            .says("between GPUs: no second GPU")
+            .says("not supported: one GPU is used"),
+        two("joined by NVLink", "", "between GPUs: NVLink"),
+        two("not joined by it (3)", "nvmlDeviceGetP2PStatus * value 3", "between GPUs: PCIe")
+            .says("not supported: NVLink does not join the two GPUs"),
+        two("GPM does not know NVLink (3)", "gpm_nvlink * return 3", "this GPU or driver gives no NVLink throughput"),
+        two(
+            "GPM does not work",
+            "nvmlGpmQueryDeviceSupport * value 0",
+            "NVLink is read by GPM only (Hopper and later)",
+        ),
+        two("NVLink is switched off (4)", "nvmlDeviceGetP2PStatus * value 4", "between GPUs: PCIe"),
+        two(
+            "NVML does not know it (6)",
+            "nvmlDeviceGetP2PStatus * value 6",
+            "between GPUs: n/a: not supported: NVML does not know",
+        ),
+        two(
+            "an answer that nobody knows (77)",
+            "nvmlDeviceGetP2PStatus * value 77",
+            "between GPUs: n/a: lost: link between GPUs",
+        ),
+        two(
+            "the call is not supported (3)",
+            "nvmlDeviceGetP2PStatus * return 3",
+            "this GPU or driver gives no link between GPUs",
+        ),
+        two("the call may not be made (4)", "nvmlDeviceGetP2PStatus * return 4", "between GPUs: n/a: denied"),
+        two(
+            "the second is hidden from NVML",
+            "nvmlDeviceGetHandleByUUID * value 1",
+            "NVML does not know the GPU GPU-10112233",
+        ),
+        two("without nvmlDeviceGetP2PStatus", "", "this GPU or driver gives no link between GPUs")
+            .library(Without("nvmlDeviceGetP2PStatus")),
+        two("no library", "", "between GPUs: n/a: not supported: NVML does not work here").library(Missing).lacks(&ALL),
     ]
 }

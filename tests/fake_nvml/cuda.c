@@ -56,11 +56,12 @@ int cuDeviceGetName(char *out, int room, int device) {
     return 0;
 }
 
-// GPU-00112233-4455-6677-8899-aabbccddeeff; `value N` changes the first byte, as if CUDA_VISIBLE_DEVICES chose another.
+// GPU-00112233-4455-6677-8899-aabbccddeeff, a second GPU GPU-10…; `value N` changes the first byte, as if
+// CUDA_VISIBLE_DEVICES chose another.
 int cuDeviceGetUuid(unsigned char *out, int device) {
     CALL(cuDeviceGetUuid);
     for (int i = 0; i < 16; i++) out[i] = (unsigned char)(17 * i);
-    out[0] = (unsigned char)value(call, 0, 0);
+    out[0] = (unsigned char)(value(call, 0, 0) + 16 * device);
     return 0;
 }
 

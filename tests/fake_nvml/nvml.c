@@ -141,6 +141,13 @@ int nvmlDeviceGetMigMode(device gpu, unsigned *current, unsigned *pending) {
     return 0;
 }
 
+// `value STATUS`; 2 is the index that asks for NVLink.
+int nvmlDeviceGetP2PStatus(device gpu, device other, unsigned index, unsigned *out) {
+    CALL(nvmlDeviceGetP2PStatus);
+    *out = index == 2 && gpu != other ? (unsigned)value(call, 0, 0) : 6;
+    return 0;
+}
+
 // `value TOTAL USED`; the second GPU is told from the first by its figures.
 int nvmlDeviceGetMemoryInfo_v2(device gpu, struct memory *out) {
     CALL(nvmlDeviceGetMemoryInfo_v2);
@@ -241,14 +248,18 @@ int nvmlGpmSampleGet(device gpu, void *sample) {
     return 0;
 }
 
-// MB/s; `value RX TX`. `gpm` stands for a single metric of the answer, which has a code of its own.
+// MB/s; `value RX TX`. `gpm` stands for a single metric of the answer, which has a code of its own, `gpm_nvlink` for one of NVLink.
 int nvmlGpmMetricsGet(struct gpm_request *request) {
     CALL(nvmlGpmMetricsGet);
     for (unsigned i = 0; i < request->count; i++) {
         struct gpm_metric *metric = &request->metrics[i];
         struct call each;
-        metric->code = begin("gpm", &each);
-        metric->value = metric->id == 21 ? value(call, 0, 6000) : value(call, 1, 2000);
+        int nvlink = metric->id == 60 || metric->id == 61;
+        metric->code = begin(nvlink ? "gpm_nvlink" : "gpm", &each);
+        if (nvlink)
+            metric->value = metric->id == 60 ? value(each, 0, 90000) : value(each, 1, 40000);
+        else
+            metric->value = metric->id == 21 ? value(call, 0, 6000) : value(call, 1, 2000);
         metric->info.short_name = metric->info.long_name = "PCIe";
         metric->info.unit = "MB/s";
     }

@@ -37,7 +37,7 @@ pub(super) fn caps(gpu: &GpuSurvey, hint_calls: bool, gpus: usize) -> Caps {
     }
 }
 
-/// The driver's advice for one of ours: what to say to set it, to unset it, and about which place (true: the GPU).
+/// The driver's advice for one of ours: what to say to set it, to unset it, and about which place (true: the GPU that it names).
 fn advice_calls(advice: Advice) -> &'static [(Say, Say, bool)] {
     use Say::*;
     const READ_MOSTLY: (Say, Say, bool) = (CU_MEM_ADVISE_SET_READ_MOSTLY, CU_MEM_ADVISE_UNSET_READ_MOSTLY, true);
@@ -48,14 +48,14 @@ fn advice_calls(advice: Advice) -> &'static [(Say, Say, bool)] {
     match advice {
         Advice::None => &[],
         Advice::ReadMostly => &[READ_MOSTLY],
-        Advice::PreferredGpu => &[PREFERRED_GPU],
+        Advice::PreferredGpu | Advice::PreferredSecondGpu => &[PREFERRED_GPU],
         Advice::PreferredCpu => &[PREFERRED_CPU],
-        Advice::AccessedByGpu => &[ACCESSED_BY],
+        Advice::AccessedByGpu | Advice::AccessedBySecondGpu => &[ACCESSED_BY],
         Advice::PreferredCpuAccessedBy => &[PREFERRED_CPU, ACCESSED_BY],
     }
 }
 
-/// Sets or unsets `advice` over all of `memory`; `context` is current.
+/// Sets or unsets `advice` over all of `memory`; `context` is that of the GPU that it names, and current.
 pub(super) fn advise(context: &Context, memory: &Memory, advice: Advice, set: bool) -> Result<(), DeviceError> {
     let (pointer, bytes) = memory.managed()?;
     for &(to_set, to_unset, on_gpu) in advice_calls(advice) {

@@ -30,11 +30,9 @@ pub(super) use hints::{NO_CONCURRENT, NO_HINTS, NO_MANAGED};
 pub use choice::{ChoiceError, GpuChoice, PciAddress};
 pub use survey::survey;
 
-use super::{
-    Access, Buffer, Device, DeviceError, Lane, MemoryFree, Part, Recovery, Span, Survey, Touch, Touched, Transfer,
-};
+use super::{Access, Buffer, Device, DeviceError, Lane, MemoryFree, Part, Recovery, Span, Touch, Touched, Transfer};
 use crate::clock::Clock;
-use crate::event::{Advice, Can, Caps, Check, GpuInfo, MemoryKind, Proc};
+use crate::event::{Advice, Can, Caps, Check, GpuInfo, MemoryKind, Proc, SecondGpu};
 use crate::units::{Bytes, Stamp};
 use buffers::Memory;
 use context::Context;
@@ -59,7 +57,7 @@ pub struct CudaDevice {
     active: Option<Active>,
     /// CUDA ordinal of the other GPU, if there is one.
     peer_ordinal: Option<i32>,
-    peer_uuid: Option<String>,
+    second: Option<SecondGpu>,
     peer: Option<Active>,
     buffers: BTreeMap<u32, Memory>,
     next_id: u32,
@@ -109,10 +107,10 @@ impl CudaDevice {
         let mut device = Self {
             clock,
             caps: hints::caps(gpu, driver.has_hints(), if peer.is_some() { survey.gpus.len() } else { 1 }),
-            info: info(gpu, &survey),
+            info: survey::info(gpu, &survey),
             active: Some(Active::new(context)?),
             peer_ordinal: peer.and_then(|peer| i32::try_from(peer.index).ok()),
-            peer_uuid: peer.map(|peer| peer.uuid.clone()),
+            second: peer.map(survey::second),
             peer: None,
             buffers: BTreeMap::new(),
             next_id: 1,
@@ -129,9 +127,14 @@ impl CudaDevice {
         self.info.clone()
     }
 
+    /// The other GPU. What carries copies between the two is left open: NVML knows it.
+    pub fn second_gpu(&self) -> Option<SecondGpu> {
+        self.second.clone()
+    }
+
     /// UUIDs of the GPUs by their number in [`Proc::Gpu`].
     pub fn gpu_uuids(&self) -> Vec<String> {
-        std::iter::once(self.info.uuid.clone()).chain(self.peer_uuid.clone()).collect()
+        std::iter::once(self.info.uuid.clone()).chain(self.second.as_ref().map(|second| second.uuid.clone())).collect()
     }
 
     /// Says whether the UVM driver can be watched: the tools device is opened by a probe, after the device.
@@ -309,8 +312,10 @@ impl Device for CudaDevice {
 
     fn advise(&mut self, buffer: Buffer, advice: Advice, set: bool) -> Result<(), DeviceError> {
         require(&self.caps.advise)?;
-        let memory = self.memory_of(buffer)?;
-        hints::advise(&self.active()?.context, memory, advice, set)
+        let gpu = advice.gpu().unwrap_or(0);
+        self.gpu(gpu)?;
+        let on = if gpu == 0 { &self.active } else { &self.peer }.as_ref().ok_or_else(|| no_gpu(gpu))?;
+        hints::advise(&on.context, self.memory_of(buffer)?, advice, set)
     }
 
     fn transfer(&mut self, buffer: Buffer, part: Part, how: Transfer, to: Proc) -> Result<Span, DeviceError> {
@@ -377,17 +382,4 @@ fn gpu_of(side: Proc) -> Option<u16> {
 
 fn no_gpu(number: u16) -> DeviceError {
     DeviceError::Misuse(format!("there is no GPU {number} that managed memory could migrate to"))
-}
-
-fn info(gpu: &super::GpuSurvey, survey: &Survey) -> GpuInfo {
-    GpuInfo {
-        name: gpu.name.clone(),
-        uuid: gpu.uuid.clone(),
-        pci: gpu.pci.clone(),
-        driver: survey::driver_version(),
-        cuda: survey.cuda_version.clone().unwrap_or_else(|| "unknown".to_owned()),
-        compute: gpu.compute.clone(),
-        vram: gpu.vram,
-        link_max: None,
-    }
 }

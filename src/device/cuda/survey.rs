@@ -4,6 +4,7 @@
 use super::error::STUB_LIBRARY;
 use super::ffi::{Driver, driver};
 use crate::device::{DeviceError, GpuSurvey, Survey};
+use crate::event::{Carrier, GpuInfo, SecondGpu, Why};
 use crate::units::Bytes;
 use cudarc::driver::sys::{CUdevice, CUdevice_attribute as Attribute, CUuuid};
 use std::ffi::{CStr, c_char, c_int};
@@ -111,7 +112,7 @@ fn uuid_text(bytes: [u8; 16]) -> String {
 }
 
 /// Version of the kernel module, such as `580.159`, from where Linux shows it; `unknown` elsewhere (WSL2).
-pub(super) fn driver_version() -> String {
+fn driver_version() -> String {
     let read = |path| std::fs::read_to_string(path).ok();
     read("/sys/module/nvidia/version")
         .map(|text| text.trim().to_owned())
@@ -124,6 +125,30 @@ fn version_in(text: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with("NVRM version"))?;
     let version = |word: &&str| word.contains('.') && word.split('.').all(|part| part.parse::<u32>().is_ok());
     line.split_whitespace().find(version).map(str::to_owned)
+}
+
+/// A GPU of the survey as the header shows it.
+pub(super) fn info(gpu: &GpuSurvey, survey: &Survey) -> GpuInfo {
+    GpuInfo {
+        name: gpu.name.clone(),
+        uuid: gpu.uuid.clone(),
+        pci: gpu.pci.clone(),
+        driver: driver_version(),
+        cuda: survey.cuda_version.clone().unwrap_or_else(|| "unknown".to_owned()),
+        compute: gpu.compute.clone(),
+        vram: gpu.vram,
+        link_max: None,
+    }
+}
+
+/// The same of the second one.
+pub(super) fn second(gpu: &GpuSurvey) -> SecondGpu {
+    SecondGpu {
+        name: gpu.name.clone(),
+        uuid: gpu.uuid.clone(),
+        pci: gpu.pci.clone(),
+        carrier: Carrier::Unknown(Why::NotSupported("NVML does not work here, which knows the link".to_owned())),
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ fn everything() -> Session {
         started: "2026-11-30T08:00:00Z".into(),
         origin: Origin::Measured,
         gpu: None,
+        second_gpu: None,
         host: HostInfo { kernel: String::new(), cpu: String::new(), cores: 1, memory: Bytes(1) },
         caps: crate::workload::plan_tests::caps(),
         uvm_params: Default::default(),

@@ -1,4 +1,4 @@
-//! PCIe by GPM (Hopper and later): two samples of the card's counters give the mean between them, payload within 2 %.
+//! PCIe, and NVLink with it, by GPM (Hopper and later): two samples of the card's counters give the mean between them, payload within 2 %.
 //!
 //! The card refreshes the counters slowly. Pairs 100 ms apart were right every time on an H200, pairs 50 ms apart
 //! sometimes and 10 ms apart nearly always gave 0 or NaN, which means *no new sample*, not 0 GB/s.
@@ -25,26 +25,48 @@ pub enum Verdict {
     Rates(Rate, Rate),
 }
 
-/// Judges a pair of samples `apart` from each other.
-pub fn judge(htod: Rate, dtoh: Rate, apart: Nanos) -> Verdict {
+/// What lies between two samples.
+pub struct Between {
+    /// PCIe, host to device and device to host.
+    pub pcie: [Rate; 2],
+    /// NVLink, into the GPU and out of it; empty if it was not asked about.
+    pub nvlink: Vec<Result<Rate, Raw>>,
+}
+
+impl Between {
+    /// Whether NVLink carried anything, so that the card's counters are new.
+    pub fn fresh(&self) -> bool {
+        self.nvlink.iter().any(|rate| matches!(rate, Ok(Some(rate)) if rate.is_finite() && *rate > 0.0))
+    }
+}
+
+/// Judges a pair of samples `apart` from each other, whose counters are known to be new if `fresh`.
+pub fn judge([htod, dtoh]: [Rate; 2], fresh: bool, apart: Nanos) -> Verdict {
     let real = |rate: Rate| rate.filter(|r| r.is_finite() && *r >= 0.0);
     match (real(htod), real(dtoh)) {
-        (Some(a), Some(b)) if a > 0.0 || b > 0.0 => Verdict::Rates(Some(a), Some(b)),
+        (Some(a), Some(b)) if fresh || a > 0.0 || b > 0.0 => Verdict::Rates(Some(a), Some(b)),
         (a, b) if apart >= SETTLED => Verdict::Rates(a, b),
         _ => Verdict::Wait,
     }
 }
 
-/// Asks for the means between two samples, host to device first.
-pub fn between<'n>(first: &GpmSample<'n>, second: &GpmSample<'n>) -> Result<(Rate, Rate), Raw> {
-    let ids = [GpmMetricId::PcieRxPerSec, GpmMetricId::PcieTxPerSec];
-    let mut results = gpm_metrics_get(first.nvml(), first, second, &ids)?.into_iter();
-    let mut next = || match results.next() {
-        Some(Ok(metric)) => Ok(Some(metric.value * scale(&metric.metric_info.unit))),
-        Some(Err(Raw::NotSupported)) => Err(Raw::NotSupported),
-        Some(Err(_)) | None => Ok(None),
-    };
-    Ok((next()?, next()?))
+/// Asks for the means between two samples, of NVLink only if `nvlink`.
+pub fn between<'n>(first: &GpmSample<'n>, second: &GpmSample<'n>, nvlink: bool) -> Result<Between, Raw> {
+    let ids = [
+        GpmMetricId::PcieRxPerSec,
+        GpmMetricId::PcieTxPerSec,
+        GpmMetricId::NvlinkTotalRxPerSec,
+        GpmMetricId::NvlinkTotalTxPerSec,
+    ];
+    let ids = if nvlink { &ids[..] } else { &ids[..2] };
+    let mut rates = gpm_metrics_get(first.nvml(), first, second, ids)?.into_iter().map(|result| match result {
+        Ok(metric) => Ok(Some(metric.value * scale(&metric.metric_info.unit))),
+        Err(Raw::NotSupported) => Err(Raw::NotSupported),
+        Err(_) => Ok(None),
+    });
+    let mut next = || rates.next().unwrap_or(Ok(None));
+    let pcie = [next()?, next()?];
+    Ok(Between { pcie, nvlink: rates.collect() })
 }
 
 /// Bytes in the unit that the library names; MB/s if it names none, which is what measured copies agree with.
@@ -69,22 +91,32 @@ mod tests {
 
     #[test]
     fn traffic_in_either_direction_is_believed_at_once() {
-        assert_eq!(judge(Some(5e9), Some(0.0), NEAR), Verdict::Rates(Some(5e9), Some(0.0)));
-        assert_eq!(judge(Some(0.0), Some(1.0), NEAR), Verdict::Rates(Some(0.0), Some(1.0)));
+        assert_eq!(judge([Some(5e9), Some(0.0)], false, NEAR), Verdict::Rates(Some(5e9), Some(0.0)));
+        assert_eq!(judge([Some(0.0), Some(1.0)], false, NEAR), Verdict::Rates(Some(0.0), Some(1.0)));
     }
 
     #[test]
     fn nothing_new_is_never_zero() {
         for pair in [(None, None), (Some(f64::NAN), Some(f64::NAN)), (Some(0.0), Some(0.0)), (Some(5e9), None)] {
-            assert_eq!(judge(pair.0, pair.1, NEAR), Verdict::Wait, "{pair:?}");
+            assert_eq!(judge([pair.0, pair.1], false, NEAR), Verdict::Wait, "{pair:?}");
         }
-        assert_eq!(judge(Some(f64::NAN), Some(-1.0), SETTLED), Verdict::Rates(None, None));
+        assert_eq!(judge([Some(f64::NAN), Some(-1.0)], false, SETTLED), Verdict::Rates(None, None));
     }
 
     #[test]
     fn zero_over_a_long_pair_is_silence() {
-        assert_eq!(judge(Some(0.0), Some(0.0), Nanos::millis(499)), Verdict::Wait);
-        assert_eq!(judge(Some(0.0), Some(0.0), SETTLED), Verdict::Rates(Some(0.0), Some(0.0)));
+        assert_eq!(judge([Some(0.0), Some(0.0)], false, Nanos::millis(499)), Verdict::Wait);
+        assert_eq!(judge([Some(0.0), Some(0.0)], false, SETTLED), Verdict::Rates(Some(0.0), Some(0.0)));
+    }
+
+    #[test]
+    fn what_nvlink_carries_shows_that_the_zeros_are_new() {
+        assert_eq!(judge([Some(0.0), Some(0.0)], true, NEAR), Verdict::Rates(Some(0.0), Some(0.0)));
+        let between = |rate| Between { pcie: [None; 2], nvlink: vec![Ok(Some(0.0)), rate] };
+        assert!(between(Ok(Some(1e9))).fresh());
+        for rate in [Ok(Some(0.0)), Ok(Some(f64::NAN)), Ok(None), Err(Raw::NotSupported)] {
+            assert!(!between(rate).fresh());
+        }
     }
 
     #[test]

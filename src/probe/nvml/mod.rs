@@ -5,6 +5,7 @@
 //! tells when one of them is silent.
 
 mod card;
+mod carrier;
 mod error;
 mod gauges;
 mod gpm;
@@ -20,7 +21,7 @@ pub use open::{NvmlSurvey, survey};
 pub use pcie::PcieSource;
 
 use crate::clock::Clock;
-use crate::event::{Metric, ProbeInfo, Why};
+use crate::event::{Carrier, Metric, ProbeInfo, Why};
 use crate::probe::Emit;
 use crate::units::Nanos;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
@@ -49,20 +50,22 @@ struct Facts {
     driver: Option<String>,
     link_max: Option<(u32, u32)>,
     pcie: Result<PcieSource, Why>,
+    /// What carries copies to the second GPU, where there is one.
+    carrier: Option<Carrier>,
     /// Whether the GPU is divided, so that what is read is not what one program has.
     mig: bool,
 }
 
-/// Starts sampling the GPU of that UUID.
-pub fn start(uuid: &str, clock: Clock, emit: Emit) -> Result<NvmlProbe, NvmlError> {
-    start_with(None, uuid, None, clock, emit)
+/// Starts sampling the GPU of that UUID, and asks what joins it with that of UUID `second`.
+pub fn start(uuid: &str, second: Option<&str>, clock: Clock, emit: Emit) -> Result<NvmlProbe, NvmlError> {
+    start_with(None, (uuid, second), None, clock, emit)
 }
 
 /// As [`start`], with the library of that path (the system's if `None`) and, if given, with that PCIe source instead of
 /// the best one.
 pub fn start_with(
     library: Option<&Path>,
-    uuid: &str,
+    (uuid, second): (&str, Option<&str>),
     source: Option<PcieSource>,
     clock: Clock,
     emit: Emit,
@@ -70,26 +73,27 @@ pub fn start_with(
     let (stop, stopped) = bounded(0);
     let (link, relay) = Relay::new(clock, emit, stopped.clone());
     let (ready, started) = bounded(1);
-    let (library, uuid) = (library.map(|path| path.as_os_str().to_owned()), uuid.to_owned());
+    let library = library.map(|path| path.as_os_str().to_owned());
+    let (uuid, second) = (uuid.to_owned(), second.map(str::to_owned));
     spawn("umtop-nvml", move || {
         let opened = open(library.as_deref().unwrap_or(OsStr::new(open::LIBRARY)));
         let begun = opened.and_then(|opened| {
             let opened = Arc::new(opened);
-            let facts = begin(&opened, &uuid, source, clock, &link, &stopped)?;
+            let facts = begin(&opened, (&uuid, second.as_deref()), source, clock, &link, &stopped)?;
             Ok((opened, facts))
         });
         match begun {
             Ok((opened, facts)) => {
                 let _ = ready.send(Ok(facts));
-                workers::gauges(&Asked { opened, uuid, clock, link, stopped });
+                workers::gauges(&Asked { opened, uuid, nvlink: false, clock, link, stopped });
             }
             Err(error) => drop(ready.send(Err(error))),
         }
     })?;
     let facts = started.recv_timeout(START).map_err(|_| NvmlError::Stalled)??;
     let relay = spawn("umtop-nvml-relay", {
-        let (pcie, mig) = (facts.pcie.clone(), facts.mig);
-        move || relay.run(&pcie, mig)
+        let facts = facts.clone();
+        move || relay.run(&facts)
     })?;
     Ok(NvmlProbe { facts, stop: Some(stop), relay: Some(relay) })
 }
@@ -127,6 +131,11 @@ impl NvmlProbe {
         self.facts.driver.as_deref()
     }
 
+    /// What carries copies to the second GPU; `None` if none was named.
+    pub fn carrier(&self) -> Option<&Carrier> {
+        self.facts.carrier.as_ref()
+    }
+
     /// The PCIe source in use, or why there is none.
     pub fn pcie_source(&self) -> Result<PcieSource, Why> {
         self.facts.pcie.clone()
@@ -146,7 +155,7 @@ impl Drop for NvmlProbe {
 /// Finds the GPU and the PCIe source, and starts the worker that reads it.
 fn begin(
     opened: &Arc<Opened>,
-    uuid: &str,
+    (uuid, second): (&str, Option<&str>),
     source: Option<PcieSource>,
     clock: Clock,
     link: &Link,
@@ -169,17 +178,19 @@ fn begin(
         pcie => pcie,
     };
     let link_max = card::link_max(&device);
+    let carrier = second.map(|second| carrier::carrier(opened, &device, second));
     if let Ok(best) = pcie {
         let asked = Asked {
             opened: Arc::clone(opened),
             uuid: uuid.to_owned(),
             clock,
+            nvlink: carrier == Some(Carrier::NvLink),
             link: link.clone(),
             stopped: stopped.clone(),
         };
         spawn("umtop-nvml-pcie", move || workers::pcie(&asked, best, source.is_some()))?;
     }
-    Ok(Facts { driver: opened.driver_version(), link_max, pcie, mig })
+    Ok(Facts { driver: opened.driver_version(), link_max, pcie, carrier, mig })
 }
 
 /// Waits; `false` if the probe is to stop.
@@ -191,8 +202,21 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(NvmlError::Thread)
 }
 
-/// The metrics of the PCIe worker.
-const PCIE_METRICS: [Metric; 2] = [Metric::PcieHtoD, Metric::PcieDtoH];
+/// The metrics of the PCIe worker, which reads NVLink with it where NVLink joins two GPUs.
+fn metrics(nvlink: bool) -> &'static [Metric] {
+    const ALL: [Metric; 4] = [Metric::PcieHtoD, Metric::PcieDtoH, Metric::NvLinkRx, Metric::NvLinkTx];
+    if nvlink { &ALL } else { &ALL[..2] }
+}
+
+/// Why nothing is read of NVLink; `None` if it is.
+fn without_nvlink(carrier: Option<&Carrier>) -> Option<Why> {
+    match carrier {
+        Some(Carrier::NvLink) => None,
+        Some(Carrier::Pcie) => Some(Why::NotSupported("NVLink does not join the two GPUs".to_owned())),
+        Some(Carrier::Unknown(why)) => Some(why.clone()),
+        None => Some(Why::NotSupported("one GPU is used".to_owned())),
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -205,14 +229,14 @@ mod tests {
     #[test]
     fn a_missing_library_is_a_clean_error() {
         let path = Path::new("/nonexistent/libnvidia-ml.so.1");
-        let error = start_with(Some(path), "GPU-0", None, Clock::start(), nowhere()).err();
+        let error = start_with(Some(path), ("GPU-0", None), None, Clock::start(), nowhere()).err();
         assert!(matches!(error, Some(NvmlError::LibraryMissing)), "{error:?}");
     }
 
     #[test]
     fn a_library_that_is_not_nvml_is_a_clean_error() {
         // Any library without NVML's functions will do: the C library is always there.
-        let error = start_with(Some(Path::new("libc.so.6")), "GPU-0", None, Clock::start(), nowhere()).err();
+        let error = start_with(Some(Path::new("libc.so.6")), ("GPU-0", None), None, Clock::start(), nowhere()).err();
         assert!(matches!(error, Some(NvmlError::NotTheDrivers(_))), "{error:?}");
     }
 }

@@ -2,8 +2,9 @@
 
 use super::error::why;
 use super::gpm::{self, Verdict};
+use super::metrics;
 use crate::clock::Clock;
-use crate::event::{Metric, ProbeInfo, Reading, Sample, Why};
+use crate::event::{ProbeInfo, Reading, Sample, Why};
 use crate::probe::counter::{Count, RateWindow, Unsure};
 use crate::units::{Nanos, Stamp};
 use nvml_wrapper::Device;
@@ -100,7 +101,7 @@ pub fn works(device: &Device<'_>, source: PcieSource, wait: &mut dyn FnMut(Nanos
             }
             let first = device.gpm_sample()?;
             wait(gpm::CLOSEST);
-            gpm::between(&first, &device.gpm_sample()?).map(drop)
+            gpm::between(&first, &device.gpm_sample()?, false).map(drop)
         }
         PcieSource::Counters => counts(device).map(drop),
         PcieSource::Window => device.pcie_throughput(PcieUtilCounter::Receive).map(drop),
@@ -112,10 +113,10 @@ pub fn speaks(device: &Device<'_>, wait: &mut dyn FnMut(Nanos)) -> Result<(), Wh
     let mut ask = || {
         let first = device.gpm_sample()?;
         wait(gpm::SETTLED);
-        gpm::between(&first, &device.gpm_sample()?)
+        gpm::between(&first, &device.gpm_sample()?, false)
     };
-    let (htod, dtoh) = ask().map_err(|raw| why(PcieSource::Gpm.name(), &raw))?;
-    match gpm::judge(htod, dtoh, gpm::SETTLED) {
+    let between = ask().map_err(|raw| why(PcieSource::Gpm.name(), &raw))?;
+    match gpm::judge(between.pcie, false, gpm::SETTLED) {
         Verdict::Rates(Some(_), Some(_)) => Ok(()),
         _ => Err(Why::Suspect("GPM answers and gives no number".to_owned())),
     }
@@ -138,16 +139,18 @@ pub struct PcieReader<'n> {
     device: Device<'n>,
     source: PcieSource,
     clock: Clock,
+    /// Whether NVLink is read too, where the source can.
+    nvlink: bool,
     pair: Option<(Stamp, GpmSample<'n>)>,
     window: RateWindow,
 }
 
 impl<'n> PcieReader<'n> {
     /// A reader of a source.
-    pub fn new(device: Device<'n>, source: PcieSource, clock: Clock) -> Self {
+    pub fn new(device: Device<'n>, source: PcieSource, nvlink: bool, clock: Clock) -> Self {
         // 30 ms: a 32-bit counter wraps in 35 ms on PCIe 6.0 x16 (121 GB/s), the fastest link of today.
         let window = RateWindow::new(Nanos::millis(100), Nanos::millis(30));
-        Self { device, source, clock, pair: None, window }
+        Self { device, source, clock, nvlink, pair: None, window }
     }
 
     /// The GPU that it reads.
@@ -163,11 +166,12 @@ impl<'n> PcieReader<'n> {
             PcieSource::Window => self.by_window().map(Some),
         };
         match read {
-            Ok(read) => read.map(|(at, window, readings)| (at, self.sample(Some(window), readings))),
+            Ok(read) => read.map(|means| (means.at, self.sample(Some(means.window), means.pcie, means.nvlink))),
             Err(error) => {
                 self.pair = None;
                 let absent = Reading::Absent(why("PCIe throughput", &error));
-                Some((self.clock.now(), self.sample(None, [absent.clone(), absent])))
+                let nvlink = vec![Reading::Absent(why("NVLink throughput", &error)); 2];
+                Some((self.clock.now(), self.sample(None, [absent.clone(), absent], nvlink)))
             }
         }
     }
@@ -183,28 +187,32 @@ impl<'n> PcieReader<'n> {
         if apart < gpm::CLOSEST {
             return Ok(None);
         }
-        let (htod, dtoh) = gpm::between(first, &sample)?;
-        let Verdict::Rates(htod, dtoh) = gpm::judge(htod, dtoh, apart) else { return Ok(None) };
+        let between = gpm::between(first, &sample, self.nvlink)?;
+        let Verdict::Rates(htod, dtoh) = gpm::judge(between.pcie, between.fresh(), apart) else { return Ok(None) };
         self.pair = Some((now, sample));
         let reading = |rate: gpm::Rate| match rate {
             Some(rate) => Reading::measured(rate),
             None => Reading::Absent(Why::Suspect("GPM gave no number for 500 ms".to_owned())),
         };
-        Ok(Some((now, apart, [reading(htod), reading(dtoh)])))
+        let nvlink = between.nvlink.into_iter().map(|rate| match rate {
+            Ok(rate) => reading(rate.filter(|rate| *rate >= 0.0)),
+            Err(error) => Reading::Absent(why("NVLink throughput", &error)),
+        });
+        Ok(Some(Means { at: now, window: apart, pcie: [reading(htod), reading(dtoh)], nvlink: nvlink.collect() }))
     }
 
     fn by_counters(&mut self) -> Result<Option<Means>, Raw> {
         let counts = counts(&self.device)?;
         let now = self.clock.now();
         Ok(self.window.add(now, counts).map(|window| match window {
-            Ok(rates) => (now, rates.window, rates.per_second.map(Reading::measured)),
+            Ok(rates) => Means::of_pcie(now, rates.window, rates.per_second.map(Reading::measured)),
             Err(unsure) => {
                 let (gap, text) = match unsure {
                     Unsure::TooLate(gap) => (gap, format!("counters read {gap} apart may have wrapped twice")),
                     Unsure::Jumped(gap) => (gap, "the counters jumped".to_owned()),
                 };
                 let absent = Reading::Absent(Why::Suspect(text));
-                (now, gap, [absent.clone(), absent])
+                Means::of_pcie(now, gap, [absent.clone(), absent])
             }
         }))
     }
@@ -215,17 +223,34 @@ impl<'n> PcieReader<'n> {
         let dtoh = self.device.pcie_throughput(PcieUtilCounter::Send)?;
         let now = self.clock.now();
         // NVML gives KB/s.
-        Ok((now, now.since(begun), [htod, dtoh].map(|kb| Reading::measured(f64::from(kb) * 1e3))))
+        Ok(Means::of_pcie(now, now.since(begun), [htod, dtoh].map(|kb| Reading::measured(f64::from(kb) * 1e3))))
     }
 
-    fn sample(&self, window: Option<Nanos>, [htod, dtoh]: [Reading; 2]) -> Sample {
-        let readings = vec![(Metric::PcieHtoD, htod), (Metric::PcieDtoH, dtoh)];
+    fn sample(&self, window: Option<Nanos>, pcie: [Reading; 2], nvlink: Vec<Reading>) -> Sample {
+        let by_gpm = || Reading::Absent(Why::NotSupported("NVLink is read by GPM only (Hopper and later)".to_owned()));
+        let nvlink = nvlink.into_iter().chain(std::iter::repeat_with(by_gpm));
+        let readings = metrics(self.nvlink).iter().copied().zip(pcie.into_iter().chain(nvlink)).collect();
         Sample { source: self.source.name().to_owned(), window, readings }
     }
 }
 
-/// End and length of a window, and the means host to device and device to host.
-type Means = (Stamp, Nanos, [Reading; 2]);
+/// Means over a window.
+struct Means {
+    /// Its end.
+    at: Stamp,
+    /// Its length.
+    window: Nanos,
+    /// Host to device and device to host.
+    pcie: [Reading; 2],
+    /// Into the GPU and out of it; empty where the source does not read it.
+    nvlink: Vec<Reading>,
+}
+
+impl Means {
+    fn of_pcie(at: Stamp, window: Nanos, pcie: [Reading; 2]) -> Self {
+        Self { at, window, pcie, nvlink: Vec::new() }
+    }
+}
 
 fn counts(device: &Device<'_>) -> Result<[Count; 2], Raw> {
     // By position: the wrapper may translate the ids that it returns.

@@ -1,7 +1,7 @@
 //! Passes the workers' samples on and tells when one is silent.
 
 use super::watchdog::{Silence, Watchdog};
-use super::{PCIE_METRICS, PcieSource, gauges};
+use super::{Facts, gauges, metrics, without_nvlink};
 use crate::clock::Clock;
 use crate::event::{Body, Event, Level, Metric, Notice, Reading, Sample, Why};
 use crate::probe::Emit;
@@ -59,13 +59,19 @@ impl Relay {
     }
 
     /// Runs until the probe is dropped.
-    pub(super) fn run(mut self, pcie: &Result<PcieSource, Why>, mig: bool) {
+    pub(super) fn run(mut self, facts: &Facts) {
+        let pcie = &facts.pcie;
+        let without = without_nvlink(facts.carrier.as_ref());
+        let read = metrics(without.is_none());
         let mut dog = Watchdog::<2>::new(self.clock.now());
         let mut source = pcie.as_ref().map_or("nvml pcie", |source| source.name()).to_owned();
         if let Err(why) = pcie {
-            self.absent(&source, &PCIE_METRICS, why);
+            self.absent(&source, read, why);
         }
-        if mig {
+        if let Some(why) = &without {
+            self.absent("nvml nvlink", &metrics(true)[2..], why);
+        }
+        if facts.mig {
             let text = "MIG is on: memory, power and clock are those of the whole GPU, not of one slice";
             self.notice(Level::Warning, text.to_owned());
         }
@@ -104,7 +110,7 @@ impl Relay {
                 }
                 let why = Why::Stalled(format!("NVML has not answered for {seconds} s"));
                 match worker {
-                    PCIE => self.absent(&source, &PCIE_METRICS, &why),
+                    PCIE => self.absent(&source, read, &why),
                     _ => self.absent(gauges::NAME, gauges::METRICS, &why),
                 }
             }
@@ -134,7 +140,9 @@ mod tests {
         let (out, events) = unbounded();
         let clock = Clock::start();
         let (link, relay) = Relay::new(clock, Box::new(move |event| drop(out.send(event))), stopped);
-        let thread = std::thread::spawn(move || relay.run(&Err(Why::NotSupported("none".to_owned())), false));
+        let pcie = Err(Why::NotSupported("none".to_owned()));
+        let facts = Facts { driver: None, link_max: None, pcie, carrier: None, mig: false };
+        let thread = std::thread::spawn(move || relay.run(&facts));
         let sample = Sample { source: "nvml".to_owned(), window: None, readings: vec![] };
         link.gauges(Stamp(7), sample.clone());
         link.pcie(Stamp(8), None);
@@ -143,6 +151,9 @@ mod tests {
         let Body::Sample(first) = next().body else { panic!("no sample") };
         assert_eq!(first.readings.len(), 2);
         assert!(first.readings.iter().all(|(_, reading)| reading.value().is_none()));
+        let Body::Sample(nvlink) = next().body else { panic!("no sample") };
+        let why = Reading::Absent(Why::NotSupported("one GPU is used".to_owned()));
+        assert_eq!(nvlink.readings, [(Metric::NvLinkRx, why.clone()), (Metric::NvLinkTx, why)]);
         assert_eq!([next().at, next().at], [Stamp(7), Stamp(9)]);
         // The link is still open, as with a worker that hangs: the relay ends all the same.
         drop(stop);

@@ -3,7 +3,7 @@
 use super::open::Opened;
 use super::pcie::{self, PcieReader, PcieSource};
 use super::relay::Link;
-use super::{PCIE_METRICS, gauges, pause};
+use super::{gauges, metrics, pause};
 use crate::clock::Clock;
 use crate::event::{Reading, Sample, Why};
 use crate::units::{Nanos, Stamp};
@@ -20,6 +20,8 @@ const PATIENCE: Nanos = Nanos::millis(3_000);
 pub(super) struct Asked {
     pub(super) opened: Arc<Opened>,
     pub(super) uuid: String,
+    /// Whether NVLink is read with PCIe.
+    pub(super) nvlink: bool,
     pub(super) clock: Clock,
     pub(super) link: Link,
     pub(super) stopped: Receiver<()>,
@@ -64,12 +66,12 @@ pub(super) fn gauges(asked: &Asked) {
 /// unless it is `fixed`.
 pub(super) fn pcie(asked: &Asked, mut source: PcieSource, fixed: bool) {
     let clock = asked.clock;
-    let tell = |source, why: Why| asked.link.pcie(clock.now(), Some((clock.now(), absent(source, &why))));
+    let tell = |source, why: Why| asked.link.pcie(clock.now(), Some((clock.now(), absent(source, asked.nvlink, &why))));
     let mut numbers = clock.now();
     // Whether there has been an error since.
     let mut failed = false;
     while let Some(device) = asked.device(|why| tell(source, why)) {
-        let mut reader = PcieReader::new(device, source, clock);
+        let mut reader = PcieReader::new(device, source, asked.nvlink, clock);
         loop {
             if !asked.wait(source.period()) {
                 return;
@@ -124,7 +126,8 @@ enum Found {
 impl Found {
     fn of(read: Option<&(Stamp, Sample)>) -> Self {
         let Some((_, sample)) = read else { return Found::Nothing };
-        let mut readings = sample.readings.iter().map(|(_, reading)| reading);
+        let pcie = sample.readings.iter().filter(|(metric, _)| metrics(false).contains(metric));
+        let mut readings = pcie.map(|(_, reading)| reading);
         if readings.clone().all(|reading| reading.value().is_some()) {
             Found::Numbers
         } else if readings.any(|reading| matches!(reading, Reading::Absent(Why::Suspect(_)))) {
@@ -135,7 +138,7 @@ impl Found {
     }
 }
 
-fn absent(source: PcieSource, why: &Why) -> Sample {
-    let readings = PCIE_METRICS.iter().map(|metric| (*metric, Reading::Absent(why.clone()))).collect();
+fn absent(source: PcieSource, nvlink: bool, why: &Why) -> Sample {
+    let readings = metrics(nvlink).iter().map(|metric| (*metric, Reading::Absent(why.clone()))).collect();
     Sample { source: source.name().to_owned(), window: None, readings }
 }

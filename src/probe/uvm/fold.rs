@@ -41,7 +41,7 @@ impl TickFold {
             Record::CpuFault { address, .. } => self.window.cpu_fault(address),
             Record::GpuFault { access, gpu, address, gpu_time, batch, .. } => {
                 self.totals.gpu_faults_raw += 1;
-                self.window.gpu_fault(access, address);
+                self.window.gpu_fault(access, gpu, address);
                 let seen = self.batches.fault(gpu, batch, gpu_time);
                 if seen.new {
                     self.totals.batches += 1;

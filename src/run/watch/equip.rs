@@ -108,7 +108,7 @@ impl Gpu {
             Ok(gpu) => gpu,
             Err(error) => return say(&self.sink, self.clock, error.to_string()),
         };
-        match nvml::start(&gpu.uuid, self.clock, self.sink.emitter()) {
+        match nvml::start(&gpu.uuid, None, self.clock, self.sink.emitter()) {
             Ok(probe) => {
                 gpu.link_max = probe.link_max().or(gpu.link_max);
                 header.probes.extend(probe.info());

@@ -161,5 +161,5 @@ pub(super) fn not_bound(seen: &Seen) -> Option<Insight> {
 
 /// Advice under which the GPU may work over the link without an event that says so.
 fn may_be_remote(advice: Advice) -> bool {
-    matches!(advice, Advice::PreferredCpu | Advice::AccessedByGpu | Advice::PreferredCpuAccessedBy)
+    !matches!(advice, Advice::None | Advice::ReadMostly | Advice::PreferredGpu)
 }

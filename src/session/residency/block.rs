@@ -1,7 +1,7 @@
 //! One block: what is known of its pages, and its history.
 
 use super::holder::{Held, Holder, Way, Ways};
-use crate::event::{BlockActivity, Proc};
+use crate::event::{BlockActivity, LastMove, Proc};
 use crate::units::{Nanos, Stamp};
 use std::collections::VecDeque;
 
@@ -63,6 +63,10 @@ pub struct Totals {
     pub thrash: u64,
     /// Remote mappings.
     pub remote_maps: u64,
+    /// GPUs that faulted, as far as it was told: bit n for GPU n.
+    pub faulted_by: u32,
+    /// GPU faults of which it was not told.
+    pub of_untold_gpu: u64,
 }
 
 impl Totals {
@@ -73,6 +77,10 @@ impl Totals {
 
     fn add(&mut self, a: &BlockActivity) {
         self.gpu_faults += u64::from(a.gpu_faults);
+        self.faulted_by |= a.faulted_by;
+        if a.faulted_by == 0 {
+            self.of_untold_gpu += u64::from(a.gpu_faults);
+        }
         self.cpu_faults += u64::from(a.cpu_faults);
         self.to_gpu_pages += u64::from(a.to_gpu_pages);
         self.to_cpu_pages += u64::from(a.to_cpu_pages);
@@ -106,7 +114,7 @@ pub struct Lately {
     pub at: Stamp,
     /// Sums.
     pub sum: BlockActivity,
-    /// From where to where the pages went, where there are several GPUs and it is known.
+    /// From where to where all the pages went, where there are several GPUs and it is known.
     pub way: Option<Way>,
 }
 
@@ -252,7 +260,7 @@ impl Block {
     pub(super) fn happened(&mut self, at: Stamp, a: &BlockActivity, hints: Hints) {
         self.totals.add(a);
         let moved = a.to_gpu_pages > 0 || a.to_cpu_pages > 0;
-        self.remember(at, a, hints.way.filter(|_| moved));
+        self.remember(at, a, only_way(a).or(hints.way).filter(|_| moved));
         let faults = a.gpu_faults + a.cpu_faults;
         if faults > 0 {
             self.heat = (self.heat(at) + f64::from(faults), at);
@@ -269,8 +277,8 @@ impl Block {
         let (to_gpu, to_cpu) = (narrow(a.to_gpu_pages), narrow(a.to_cpu_pages));
         if to_gpu + to_cpu > 0 {
             self.remote = false;
-            let to = if to_cpu > to_gpu { Proc::Cpu } else { Proc::Gpu(hints.ways.gpu().unwrap_or(0)) };
-            self.copied = Some((at, to));
+            let most = if to_cpu > to_gpu { Proc::Cpu } else { Proc::Gpu(hints.ways.gpu().unwrap_or(0)) };
+            self.copied = Some((at, a.last.map_or(most, |last| last.dst)));
         }
         if hints.unplaced_copies {
             (self.gpu, self.both, self.rest) = (0, 0, Rest::Unknown);
@@ -284,20 +292,22 @@ impl Block {
             self.rest = Rest::Unknown;
         }
         if to_gpu + to_cpu > 0 {
-            self.copy(at, (to_gpu, to_cpu), narrow(a.duplicated), &hints);
-            self.held.moved((a.to_gpu_pages, a.to_cpu_pages), a.duplicated > 0, self.gpu, &hints.ways);
+            self.copy(at, a, &hints);
+            self.held.moved(a, self.gpu, &hints.ways);
         }
         self.drop_copies(a);
     }
 
     /// Pages that were copied and duplicated stay where they were too.
-    fn copy(&mut self, at: Stamp, (to_gpu, to_cpu): (i32, i32), duplicated: i32, hints: &Hints) {
+    fn copy(&mut self, at: Stamp, a: &BlockActivity, hints: &Hints) {
+        let (to_gpu, to_cpu, duplicated) = (narrow(a.to_gpu_pages), narrow(a.to_cpu_pages), narrow(a.duplicated));
         let pages = i32::from(self.pages);
         let doubled_on_gpu = duplicated.min(to_gpu);
         let doubled_on_cpu = (duplicated - doubled_on_gpu).min(to_cpu);
         // What came from another GPU is no more on GPUs than it was.
         let before = i32::from(self.gpu);
-        let on_gpus = if hints.ways.only_from_gpus() { before.max(to_gpu.min(pages)) } else { before + to_gpu };
+        let handed = if hints.ways.only_from_gpus() { to_gpu } else { last_between_gpus(a) };
+        let on_gpus = (before + to_gpu - handed).max(handed.min(pages));
         let gpu = on_gpus - (to_cpu - doubled_on_cpu);
         // A block that came whole is known whatever was known of it before.
         let whole = to_gpu >= pages || to_cpu >= pages;
@@ -347,6 +357,18 @@ impl Block {
     }
 }
 
+/// From where to where all pages of a window went, where the block itself tells.
+fn only_way(a: &BlockActivity) -> Option<Way> {
+    let last = a.last.filter(|last| last.pages == a.to_gpu_pages.saturating_add(a.to_cpu_pages))?;
+    Some((last.src?, last.dst))
+}
+
+/// Pages that went from GPU to GPU at the end of a window, as far as the block itself tells.
+fn last_between_gpus(a: &BlockActivity) -> i32 {
+    let between = |last: &LastMove| matches!((last.src, last.dst), (Some(Proc::Gpu(_)), Proc::Gpu(_)));
+    a.last.filter(between).map_or(0, |last| narrow(last.pages).min(narrow(a.to_gpu_pages)))
+}
+
 fn narrow(pages: u32) -> i32 {
     // Far more than a block can move in a window of 10 ms, and far from overflow.
     pages.min(1 << 15) as i32
@@ -370,4 +392,6 @@ fn add(sum: &mut BlockActivity, a: &BlockActivity) {
     for (sum, more) in pairs {
         *sum = sum.saturating_add(more);
     }
+    sum.last = a.last.or(sum.last);
+    sum.faulted_by |= a.faulted_by;
 }

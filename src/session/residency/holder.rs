@@ -1,9 +1,10 @@
 //! Which of several GPUs holds what a block has on the GPUs' side.
 //!
-//! A block's activity says how many pages went to a GPU, not to which one: that is in the window's sums. Where all that went
-//! to GPUs in a window went to one of them, so did each block's pages. Where it went to several, nothing tells.
+//! A block's activity says how many pages went to a GPU, and where the last of them went. Recordings of before that was told
+//! have the window's sums only: where all that went to GPUs in a window went to one of them, so did each block's pages;
+//! where it went to several, nothing tells.
 
-use crate::event::{Proc, UvmEvents};
+use crate::event::{BlockActivity, Proc, UvmEvents};
 
 /// Who holds the pages of a block that are on a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,6 +68,14 @@ impl Ways {
     }
 }
 
+/// The GPU to which a block's pages went last, and how many of them in a row.
+fn last_to_gpu(a: &BlockActivity) -> Option<(u16, u32)> {
+    match a.last.map(|last| (last.dst, last.pages)) {
+        Some((Proc::Gpu(gpu), pages)) => Some((gpu, pages)),
+        _ => None,
+    }
+}
+
 /// The holder of a block's pages, and what it follows from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held {
@@ -81,13 +90,21 @@ impl Held {
         self.holder
     }
 
-    /// Pages went to GPUs and to the CPU, and `on_gpu` are on GPUs now; `duplicated` stayed where they were, too.
-    pub(super) fn moved(&mut self, (to_gpu, to_cpu): (u32, u32), duplicated: bool, on_gpu: u16, ways: &Ways) {
+    /// Pages of a block went, and `on_gpu` are on GPUs now; duplicated ones stayed where they were, too.
+    pub(super) fn moved(&mut self, a: &BlockActivity, on_gpu: u16, ways: &Ways) {
+        let (to_gpu, to_cpu, duplicated) = (a.to_gpu_pages, a.to_cpu_pages, a.duplicated > 0);
         if to_cpu > 0 {
             self.came = None;
         }
         if on_gpu == 0 {
             *self = Self::default();
+        } else if let Some((gpu, pages)) = last_to_gpu(a) {
+            if pages < to_gpu.saturating_add(to_cpu) {
+                // What went elsewhere before may have left pages there.
+                let sure = ways.to == Some(gpu) && self.holder.is_none_or(|known| known == Holder::One(gpu));
+                self.left(sure.then_some(gpu));
+            }
+            self.came_to(gpu, pages, duplicated, on_gpu);
         } else if to_gpu > 0 {
             match ways.to {
                 // Of pages that came and pages that left, nothing tells which came first.
@@ -136,12 +153,23 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Cause, Migrated};
+    use crate::event::{Cause, LastMove, Migrated};
 
     fn ways(all: &[(Proc, Proc)]) -> Ways {
         let migrated =
             |(src, dst): &(Proc, Proc)| Migrated { src: *src, dst: *dst, cause: Cause::Fault, bytes: 1, copies: 1 };
         Ways::of(&UvmEvents { migrated: all.iter().map(migrated).collect(), ..UvmEvents::default() })
+    }
+
+    /// As recordings of before the last move was told have it.
+    fn pages(to_gpu: u32, to_cpu: u32, duplicated: bool) -> BlockActivity {
+        let duplicated = if duplicated { to_gpu } else { 0 };
+        BlockActivity { to_gpu_pages: to_gpu, to_cpu_pages: to_cpu, duplicated, ..BlockActivity::default() }
+    }
+
+    fn last(to_gpu: u32, to_cpu: u32, dst: Proc, pages: u32) -> BlockActivity {
+        let last = LastMove { src: None, dst, pages };
+        BlockActivity { last: Some(last), ..self::pages(to_gpu, to_cpu, false) }
     }
 
     const CPU: Proc = Proc::Cpu;
@@ -151,27 +179,27 @@ mod tests {
     #[test]
     fn windows_with_one_destination_name_the_holder_and_others_do_not() {
         let mut held = Held::default();
-        held.moved((512, 0), false, 512, &ways(&[(CPU, A)]));
+        held.moved(&pages(512, 0, false), 512, &ways(&[(CPU, A)]));
         assert_eq!(held.holder(), Some(Holder::One(0)));
-        held.moved((200, 0), false, 512, &ways(&[(A, B)]));
+        held.moved(&pages(200, 0, false), 512, &ways(&[(A, B)]));
         assert_eq!(held.holder(), Some(Holder::Several));
-        held.moved((312, 0), false, 512, &ways(&[(A, B)]));
+        held.moved(&pages(312, 0, false), 512, &ways(&[(A, B)]));
         assert_eq!(held.holder(), Some(Holder::One(1)), "all have come");
-        held.moved((700, 0), false, 512, &ways(&[(A, B), (B, A)]));
+        held.moved(&pages(700, 0, false), 512, &ways(&[(A, B), (B, A)]));
         assert_eq!(held.holder(), Some(Holder::Untold));
-        held.moved((500, 0), false, 512, &ways(&[(B, A)]));
+        held.moved(&pages(500, 0, false), 512, &ways(&[(B, A)]));
         assert_eq!(held.holder(), Some(Holder::Untold), "twelve may be elsewhere");
-        held.moved((12, 0), false, 512, &ways(&[(B, A), (A, CPU)]));
+        held.moved(&pages(12, 0, false), 512, &ways(&[(B, A), (A, CPU)]));
         assert_eq!(held.holder(), Some(Holder::One(0)));
-        held.moved((0, 512), false, 0, &ways(&[(A, CPU)]));
+        held.moved(&pages(0, 512, false), 0, &ways(&[(A, CPU)]));
         assert_eq!(held.holder(), None);
     }
 
     #[test]
     fn a_copy_for_reading_leaves_the_first_where_it_is() {
         let mut held = Held::default();
-        held.moved((512, 0), true, 512, &ways(&[(CPU, A)]));
-        held.moved((512, 0), true, 512, &ways(&[(A, B)]));
+        held.moved(&pages(512, 0, true), 512, &ways(&[(CPU, A)]));
+        held.moved(&pages(512, 0, true), 512, &ways(&[(A, B)]));
         assert_eq!(held.holder(), Some(Holder::Several));
         held.dropped_copies();
         assert_eq!(held.holder(), Some(Holder::Untold));
@@ -180,8 +208,28 @@ mod tests {
     #[test]
     fn what_came_and_left_in_one_window_is_not_told() {
         let mut held = Held::default();
-        held.moved((512, 0), false, 512, &ways(&[(CPU, A)]));
-        held.moved((300, 100), false, 412, &ways(&[(A, B), (B, CPU)]));
+        held.moved(&pages(512, 0, false), 512, &ways(&[(CPU, A)]));
+        held.moved(&pages(300, 100, false), 412, &ways(&[(A, B), (B, CPU)]));
         assert_eq!(held.holder(), Some(Holder::Untold));
+    }
+
+    #[test]
+    fn within_a_window_the_last_move_tells() {
+        let both = ways(&[(CPU, A), (A, B), (B, A)]);
+        let mut held = Held::default();
+        held.moved(&last(1536, 0, A, 512), 512, &both);
+        assert_eq!(held.holder(), Some(Holder::One(0)), "all of it came here last");
+        held.moved(&last(712, 0, B, 200), 512, &both);
+        assert_eq!(held.holder(), Some(Holder::Untold), "of the other pages nothing tells");
+        held.moved(&last(312, 0, B, 312), 512, &both);
+        assert_eq!(held.holder(), Some(Holder::One(1)), "those of the window before count");
+        held.moved(&last(100, 0, A, 100), 512, &both);
+        assert_eq!(held.holder(), Some(Holder::Several));
+        held.moved(&last(512, 512, B, 512), 512, &both);
+        assert_eq!(held.holder(), Some(Holder::One(1)), "to the CPU, and whole to the other");
+        held.moved(&last(512, 100, CPU, 100), 412, &both);
+        assert_eq!(held.holder(), Some(Holder::Untold));
+        held.moved(&last(512, 512, CPU, 512), 0, &both);
+        assert_eq!(held.holder(), None);
     }
 }

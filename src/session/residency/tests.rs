@@ -1,6 +1,6 @@
 use super::super::tests::{at, fold, pass, settings, start};
 use super::*;
-use crate::event::{BlockActivity, Body, Cause, Counters, Migrated, RunEvent, RunId, UvmEvents};
+use crate::event::{BlockActivity, Body, Cause, Counters, LastMove, Migrated, RunEvent, RunId, UvmEvents};
 use crate::session::Session;
 use crate::units::{Bytes, Nanos};
 
@@ -63,6 +63,38 @@ fn a_page_that_goes_from_gpu_to_gpu_is_on_one_of_them_and_the_way_is_kept() {
     assert_eq!(ways.last(), Some(&Some((first, second))));
     events.push(tick(40, TraceLevel::Faults, UvmEvents::default()));
     assert_eq!(holders(&fold(events)), [Some(Holder::Untold); 2], "what is not traced may have gone anywhere");
+}
+
+#[test]
+fn what_goes_to_and_fro_in_one_window_ends_where_it_went_last() {
+    let (cpu, first, second) = (Proc::Cpu, Proc::Gpu(0), Proc::Gpu(1));
+    let copy = |src, dst| Migrated { src, dst, cause: Cause::Fault, bytes: 512 * PAGE, copies: 1 };
+    let last = |src, dst| Some(LastMove { src: Some(src), dst, pages: 512 });
+    let blocks = vec![
+        BlockActivity { last: last(first, second), faulted_by: 0b11, ..to_gpu(0, 1024) },
+        BlockActivity { last: last(second, first), faulted_by: 0b01, ..to_gpu(1, 512) },
+    ];
+    let migrated = vec![copy(cpu, first), copy(first, second), copy(second, first)];
+    let events = UvmEvents { blocks, migrated, ..UvmEvents::default() };
+    let session = fold(vec![allocated(4), tick(20, TraceLevel::Full, events.clone())]);
+    let residency = &session.residency;
+    let map = &residency.maps[0];
+    assert_eq!([0, 1].map(|i| residency.holder(map, i)), [Some(Holder::One(1)), Some(Holder::One(0))]);
+    assert_eq!([0, 1].map(|i| map.blocks[i].gpu_pages()), [512, 512]);
+    assert_eq!(map.blocks[0].copied.map(|(_, to)| to), Some(second));
+    let ways = [0, 1].map(|i| map.blocks[i].recent.back().and_then(|lately| lately.way));
+    assert_eq!(ways, [None, Some((second, first))], "the first block went two ways");
+    let faulted = [0, 1].map(|i| residency.faulted_by(&map.blocks[i].totals));
+    assert_eq!(faulted, [Some(vec![0, 1]), Some(vec![0])]);
+
+    let old = UvmEvents {
+        blocks: events.blocks.iter().map(|block| BlockActivity { last: None, faulted_by: 0, ..*block }).collect(),
+        ..events
+    };
+    let session = fold(vec![allocated(4), tick(20, TraceLevel::Full, old)]);
+    let map = &session.residency.maps[0];
+    assert_eq!([0, 1].map(|i| session.residency.holder(map, i)), [Some(Holder::Untold); 2], "an older recording");
+    assert_eq!(session.residency.faulted_by(&map.blocks[0].totals), None);
 }
 
 fn written(index: u64) -> BlockActivity {

@@ -1,9 +1,10 @@
 //! What the driver's rules give in situations of their own: several GPUs, its parameters, a card that is too small.
 
 use super::*;
-use crate::device::Transfer;
-use crate::event::{Advice, Cause};
+use crate::device::{DeviceError, Transfer};
+use crate::event::{Advice, Body, Cause, Metric};
 use crate::sim::side::Side;
+use crate::units::Stamp;
 
 const SECOND: Proc = Proc::Gpu(1);
 
@@ -45,6 +46,69 @@ fn accessed_by_maps_a_peer_and_read_mostly_copies_to_every_gpu() {
     assert_eq!(moved(&bench.since().1, GPU, SECOND), 4 << 20);
     bench.sweep(GPU, Access::Read);
     assert_eq!(bench.since().0.gpu_faults, 0, "both have their copy");
+}
+
+/// What the card's probe has seen of a metric in 100 ms, bytes; `None` if it does not tell.
+fn carried(bench: &mut Bench, metric: Metric) -> Option<f64> {
+    let mut events = Vec::new();
+    bench.sim.device.advance_to(Stamp(100_000_000));
+    let now = bench.sim.device.now();
+    bench.sim.probes.iter_mut().for_each(|probe| probe.poll(now, &mut events));
+    let samples = events.iter().filter_map(|event| match &event.body {
+        Body::Sample(sample) => Some(sample),
+        _ => None,
+    });
+    let found = samples.flat_map(|sample| &sample.readings).find(|(of, _)| *of == metric);
+    found.and_then(|(_, reading)| reading.value()).map(|rate| (rate * 0.1).round())
+}
+
+#[test]
+fn nvlink_carries_copies_and_accesses_between_gpus_and_pcie_does_not() {
+    let all = f64::from(4u32 << 20);
+    let mut copied = Bench::set("h200-x2", &[], Bytes::mib(4));
+    copied.sweep(GPU, Access::Write);
+    copied.sweep(SECOND, Access::Read);
+    assert_eq!(carried(&mut copied, Metric::NvLinkTx), Some(all));
+
+    let mut mapped = Bench::set("h200-x2", &[], Bytes::mib(4));
+    mapped.sim.device.advise(mapped.buffer, Advice::PreferredGpu, true).unwrap();
+    mapped.sweep(GPU, Access::Write);
+    mapped.sweep(SECOND, Access::Read);
+    let events = mapped.since().1;
+    assert_eq!(moved(&events, GPU, SECOND), 0);
+    assert_eq!(carried(&mut mapped, Metric::NvLinkTx), Some(all), "a kernel that works on the other's memory");
+
+    let mut host = Bench::set("h200-x2", &[], Bytes::mib(4));
+    host.sim.device.advise(host.buffer, Advice::PreferredGpu, true).unwrap();
+    host.sweep(GPU, Access::Write);
+    host.sweep(SECOND, Access::Write);
+    assert_eq!(carried(&mut host, Metric::PcieHtoD), Some(0.0));
+    let mut alone = Bench::set("h200", &[], Bytes::mib(4));
+    alone.sweep(GPU, Access::Write);
+    assert_eq!(carried(&mut alone, Metric::NvLinkTx), None, "one GPU");
+}
+
+#[test]
+fn the_second_gpu_may_be_the_preferred_location() {
+    let mut bench = Bench::set("h200-x2", &[], Bytes::mib(4));
+    bench.sim.device.advise(bench.buffer, Advice::PreferredSecondGpu, true).unwrap();
+    bench.sweep(SECOND, Access::Write);
+    bench.since();
+    bench.sweep(GPU, Access::ReadWrite);
+    let (_, events) = bench.since();
+    assert_eq!(moved(&events, SECOND, GPU), 0, "the first works over the link");
+    bench.sim.device.advise(bench.buffer, Advice::PreferredSecondGpu, false).unwrap();
+    bench.sim.device.advise(bench.buffer, Advice::PreferredGpu, true).unwrap();
+    bench.sweep(GPU, Access::ReadWrite);
+    assert_eq!(moved(&bench.since().1, SECOND, GPU), 4 << 20, "home is the first");
+    bench.sweep(Proc::Cpu, Access::ReadWrite);
+    bench.sweep(SECOND, Access::ReadWrite);
+    let (_, events) = bench.since();
+    assert_eq!((moved(&events, Proc::Cpu, GPU), moved(&events, Proc::Cpu, SECOND)), (4 << 20, 0), "from the host, too");
+
+    let mut alone = Bench::set("h200", &[], Bytes::mib(4));
+    let refused = alone.sim.device.advise(alone.buffer, Advice::PreferredSecondGpu, true);
+    assert!(matches!(refused, Err(DeviceError::Misuse(_))), "{refused:?}");
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn header() -> Header {
         started: String::new(),
         origin: Origin::Measured,
         gpu: None,
+        second_gpu: None,
         host: HostInfo { kernel: String::new(), cpu: String::new(), cores: 1, memory: Bytes(1) },
         caps: Caps {
             managed: no(),

@@ -99,6 +99,7 @@ fn header(origin: Origin) -> Event {
             started: "2026-11-30T08:00:00Z".to_owned(),
             origin,
             gpu: Some(gpu),
+            second_gpu: None,
             host,
             caps: caps(),
             uvm_params: Default::default(),

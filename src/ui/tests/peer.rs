@@ -1,6 +1,7 @@
 //! Two GPUs on the screens: who holds a block, what goes between them.
 
 use super::*;
+use crate::event::{Carrier, SecondGpu, Why};
 use crate::recording::Reader;
 use crate::session::{Holder, Session};
 use crate::source::{Batch, Pace, Sink, Work};
@@ -100,6 +101,37 @@ fn what_goes_between_gpus_is_not_claimed_below_level_full() {
     let mut whole = model_of(Mode::Replay, &simulated(TraceLevel::Full));
     let narrow = shown(&mut whole, Screen::Faults, (80, 24));
     assert!(narrow.contains("GPU 0→1") && narrow.contains("GPU 1→0"), "a row each: {narrow}");
+}
+
+#[test]
+fn what_carries_the_bytes_is_named_or_the_reason_is() {
+    let events = simulated(TraceLevel::Full);
+    let why = Carrier::Unknown(Why::Denied("it needs rights".to_owned()));
+    let said = [
+        (Some(Carrier::NvLink), "GPU to GPU NVLink", "NVLink"),
+        (Some(Carrier::Pcie), "GPU to GPU PCIe", "PCIe"),
+        (Some(why), "carrier n/a: denied: it needs rights", "n/a: denied: it needs rights"),
+        (None, "GPU to GPU carrier not recorded", "not recorded"),
+    ];
+    for (carrier, live, machine) in said {
+        let mut events = events.clone();
+        let header = events.iter_mut().find_map(|event| match &mut event.body {
+            Body::Header(header) => Some(header),
+            _ => None,
+        });
+        let header = header.unwrap();
+        let second = header.second_gpu.take().unwrap();
+        assert_ne!(second.uuid, header.gpu.as_ref().unwrap().uuid);
+        header.second_gpu = carrier.map(|carrier| SecondGpu { carrier, ..second });
+        let mut model = model_of(Mode::Replay, &events);
+        for (screen, says) in [(Screen::Live, live), (Screen::Machine, machine)] {
+            let drawn = shown(&mut model, screen, (120, 36));
+            assert!(drawn.contains(says), "{says}: {drawn}");
+        }
+        for width in [60, 80] {
+            assert!(shown(&mut model, Screen::Live, (width, 36)).contains("GPU to GPU"), "{width}");
+        }
+    }
 }
 
 #[test]

@@ -57,6 +57,28 @@ fn settings_become_requests_to_run() {
 }
 
 #[test]
+fn the_second_gpu_is_preferred_by_a_key_where_there_is_one() {
+    let walk = |gpus: u32| {
+        let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
+        model.session.header.as_mut().unwrap().caps.gpus = gpus;
+        let mut said = Vec::new();
+        let mut seen = Vec::new();
+        for _ in 0..Advice::ALL.len() {
+            let Some(Control::Run(settings)) = press(&mut model, KeyCode::Char('a')) else { panic!("not a run") };
+            seen.push(settings.advice);
+            said.extend(model.ui.hint.take());
+        }
+        (seen, said.join("\n"))
+    };
+    let (one, said) = walk(1);
+    assert!(!one.contains(&Advice::PreferredSecondGpu) && !one.contains(&Advice::AccessedBySecondGpu), "{one:?}");
+    assert!(said.contains("it names a second GPU, and there is only one"), "{said}");
+    let (two, said) = walk(2);
+    assert!(two.contains(&Advice::PreferredSecondGpu) && two.contains(&Advice::AccessedBySecondGpu), "{two:?}");
+    assert!(!said.contains("left out"), "{said}");
+}
+
+#[test]
 fn sizes_stay_within_the_bounds_and_on_powers_of_two() {
     let mut model = model_of(Mode::Live, &events(TraceLevel::Full));
     model.ui.wanted.size = Bytes::mib(300);

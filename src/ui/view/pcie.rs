@@ -93,7 +93,8 @@ fn history(cx: &Context, sampled: Option<&Sampled>) -> Vec<Option<f64>> {
     axis.padded(sampled.series.means(axis.from, axis.to, axis.filled(), |reading| reading.value))
 }
 
-fn now(cx: &Context, sampled: Option<&Sampled>) -> String {
+/// The figure of this moment, for a title.
+pub fn now(cx: &Context, sampled: Option<&Sampled>) -> String {
     let mean = sampled.and_then(|sampled| {
         let (from, to) = cx.newest();
         sampled.series.means(from, to, 1, |reading| reading.value).first().copied().flatten()

@@ -1,6 +1,6 @@
 use super::*;
-use crate::event::{AccessType, Cause, Proc, RemoteCause};
-use crate::units::BLOCK;
+use crate::event::{AccessType, Cause, LastMove, Proc, RemoteCause};
+use crate::units::{BLOCK, PAGE};
 use proptest::prelude::*;
 
 const GPU: Proc = Proc::Gpu(0);
@@ -59,6 +59,53 @@ fn a_migration_across_blocks_is_spread_by_pages() {
         blocks.iter().map(|b| (b.block, b.to_gpu_pages, b.to_cpu_pages)).collect::<Vec<_>>(),
         [(4, 2, 0), (5, 1, 16)]
     );
+}
+
+#[test]
+fn blocks_say_where_they_went_last_once_another_gpu_is_there() {
+    const OTHER: Proc = Proc::Gpu(1);
+    let fault = |gpu, address| Record::GpuFault {
+        access: AccessType::Write,
+        gpu,
+        gpc: 0,
+        address,
+        time: 0,
+        gpu_time: 0,
+        batch: 1,
+    };
+    let copy = |src, dst, pages: u64| Record::Migration {
+        cause: Cause::Fault,
+        src,
+        dst,
+        address: 0,
+        bytes: pages * PAGE,
+        time: 0,
+        gpu_begin: 0,
+        gpu_end: 0,
+    };
+    let mut fold = TickFold::default();
+    fold.add(&fault(GPU, 0));
+    fold.add(&copy(Proc::Cpu, GPU, 512));
+    let one = fold.take().unwrap();
+    assert_eq!((one.blocks[0].last, one.blocks[0].faulted_by), (None, 0));
+    let text = serde_json::to_string(&one).unwrap();
+    assert!(!text.contains("last") && !text.contains("faulted_by"), "as before there were two: {text}");
+
+    for record in [fault(OTHER, 0), copy(GPU, OTHER, 512), copy(OTHER, GPU, 400), copy(GPU, OTHER, 100)] {
+        fold.add(&record);
+    }
+    fold.add(&copy(Proc::Cpu, OTHER, 12));
+    let two = fold.take().unwrap();
+    let last = LastMove { src: None, dst: OTHER, pages: 112 };
+    assert_eq!((two.blocks[0].last, two.blocks[0].faulted_by), (Some(last), 0b10));
+    let read: UvmEvents = serde_json::from_str(&serde_json::to_string(&two).unwrap()).unwrap();
+    assert_eq!(read, two);
+
+    fold.add(&fault(GPU, 0));
+    fold.add(&copy(OTHER, GPU, 512));
+    let first_again = fold.take().unwrap().blocks[0];
+    let last = LastMove { src: Some(OTHER), dst: GPU, pages: 512 };
+    assert_eq!((first_again.last, first_again.faulted_by), (Some(last), 0b01), "the first is named, too");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The sums of one window.
 
 use super::batches::Ended;
-use crate::event::{AccessType, BlockActivity, Cause, Migrated, Proc, RemoteCause, UvmEvents};
+use crate::event::{AccessType, BlockActivity, Cause, LastMove, Migrated, Proc, RemoteCause, UvmEvents};
 use crate::probe::uvm::sites::Sites;
 use crate::units::{BLOCK, PAGE};
 use std::collections::HashMap;
@@ -14,6 +14,8 @@ const MAX_BLOCKS_PER_COPY: u64 = 512;
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     touched: bool,
+    /// Another GPU than the first has been seen: from here on blocks tell theirs.
+    several: bool,
     sums: UvmEvents,
     batch_faults: Distribution,
     batch_latency: Distribution,
@@ -39,9 +41,14 @@ impl Window {
         self.sites.add(pid, tid, pc);
     }
 
-    pub fn gpu_fault(&mut self, access: AccessType, address: u64) {
+    pub fn gpu_fault(&mut self, access: AccessType, gpu: Proc, address: u64) {
         bump(&mut self.sums().gpu_faults, access, 1);
-        add(&mut self.blocks.at(address).gpu_faults, 1);
+        self.several |= is_other(gpu);
+        let block = self.blocks.at(address);
+        add(&mut block.gpu_faults, 1);
+        if let Proc::Gpu(n) = gpu {
+            block.faulted_by |= 1u32.checked_shl(u32::from(n)).unwrap_or(0);
+        }
     }
 
     pub fn batch_began(&mut self) {
@@ -59,6 +66,7 @@ impl Window {
     pub fn migration(&mut self, copy: Migrated, address: u64) {
         add_migrated(&mut self.sums().migrated, copy);
         self.copy_bytes.add(copy.bytes);
+        self.several |= is_other(copy.src) || is_other(copy.dst);
         let end = address.saturating_add(copy.bytes).min((address / BLOCK + MAX_BLOCKS_PER_COPY).saturating_mul(BLOCK));
         let mut from = address;
         while from < end {
@@ -67,6 +75,7 @@ impl Window {
             let block = self.blocks.at(from);
             let side = if copy.dst == Proc::Cpu { &mut block.to_cpu_pages } else { &mut block.to_gpu_pages };
             add(side, pages);
+            block.last = Some(follow(block.last, &copy, pages));
             match copy.cause {
                 Cause::Fault => add(&mut block.by_fault, pages),
                 Cause::Prefetch => add(&mut block.by_prefetch, pages),
@@ -121,6 +130,9 @@ impl Window {
         sums.batch_latency_ns = self.batch_latency.take();
         sums.copy_bytes = self.copy_bytes.take();
         sums.blocks = self.blocks.take();
+        if !self.several {
+            sums.blocks.iter_mut().for_each(|block| (block.last, block.faulted_by) = (None, 0));
+        }
         (sums.cpu_sites, sums.cpu_sites_elsewhere) = self.sites.take();
         Some(sums)
     }
@@ -147,6 +159,21 @@ pub fn bump<K: PartialEq>(list: &mut Vec<(K, u64)>, key: K, by: u64) {
     match list.iter_mut().find(|(k, _)| *k == key) {
         Some((_, count)) => *count += by,
         None => list.push((key, by)),
+    }
+}
+
+/// A GPU other than the session's own.
+fn is_other(side: Proc) -> bool {
+    !matches!(side, Proc::Cpu | Proc::Gpu(0))
+}
+
+/// A block's last copies when one more has followed.
+fn follow(last: Option<LastMove>, copy: &Migrated, pages: u32) -> LastMove {
+    match last {
+        Some(last) if last.dst == copy.dst => {
+            LastMove { src: last.src.filter(|src| *src == copy.src), pages: last.pages.saturating_add(pages), ..last }
+        }
+        _ => LastMove { src: Some(copy.src), dst: copy.dst, pages },
     }
 }
 

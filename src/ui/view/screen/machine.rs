@@ -104,6 +104,7 @@ fn machine(cx: &Context, header: &Header, width: u16) -> Vec<Line<'static>> {
         lines.extend(entry(cx, "driver", Role::Text, &format!("{}, CUDA {}", gpu.driver, gpu.cuda), width));
         lines.extend(entry(cx, "PCI address", Role::Text, &gpu.pci, width));
     }
+    lines.extend(second(cx, header, width));
     let host = &header.host;
     lines.extend(entry(cx, "host", Role::Text, &format!("{}, {} cores, {}", host.cpu, host.cores, host.memory), width));
     lines.extend(entry(cx, "kernel", Role::Text, &host.kernel, width));
@@ -118,6 +119,20 @@ fn machine(cx: &Context, header: &Header, width: u16) -> Vec<Line<'static>> {
         lines.extend(entry(cx, name, role, &text, width));
     }
     lines
+}
+
+/// The second GPU, and what joins the two.
+fn second(cx: &Context, header: &Header, width: u16) -> Vec<Line<'static>> {
+    match &header.second_gpu {
+        Some(second) => {
+            let card = format!("{}, {}", second.name, second.pci);
+            let mut lines = entry(cx, "second GPU", Role::Text, &card, width);
+            lines.extend(entry(cx, "between them", Role::Text, &second.carrier.to_string(), width));
+            lines
+        }
+        None if header.caps.gpus > 1 => entry(cx, "second GPU", Role::Dim, "not recorded", width),
+        None => Vec::new(),
+    }
 }
 
 fn capabilities(caps: &Caps) -> [(&'static str, &Can); 8] {

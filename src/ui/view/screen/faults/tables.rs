@@ -202,17 +202,32 @@ pub fn hottest(cx: &Context, area: Rect, buf: &mut Buffer) {
         cx.words(inner, Role::Dim, text, buf);
         return;
     }
-    line(inner, 0, vec![cx.span(Role::Dim, "    block     GPU     CPU")], buf);
+    // Where blocks tell which GPU faulted there is a column for it, and the others are narrower.
+    let told = hot.iter().any(|(map, index)| cx.session.residency.faulted_by(&map.blocks[*index].totals).is_some());
+    let (number, faults, by) = if told { (6, 7, "  by") } else { (7, 8, "") };
+    let head = format!("  {:>number$}{:>faults$}{:>faults$}{by}", "block", "GPU", "CPU");
+    line(inner, 0, vec![cx.span(Role::Dim, head)], buf);
     for (y, (map, index)) in hot.into_iter().enumerate() {
         let totals = &map.blocks[index].totals;
         let (mark, role) = cells::mark(cx, map.place(index), cells::holder(cx.session, map, index));
         let spans = vec![
             cx.span(role, format!("{mark} ")),
-            cx.span(Role::Text, format!("{:>7}", index + 1)),
-            cx.span(Role::Gpu, format!("{:>8}", count(totals.gpu_faults as f64))),
-            cx.span(Role::Cpu, format!("{:>8}", count(totals.cpu_faults as f64))),
+            cx.span(Role::Text, format!("{:>number$}", index + 1)),
+            cx.span(Role::Gpu, format!("{:>faults$}", count(totals.gpu_faults as f64))),
+            cx.span(Role::Cpu, format!("{:>faults$}", count(totals.cpu_faults as f64))),
+            cx.span(Role::Peer, faulters(cx, cx.session.residency.faulted_by(totals))),
         ];
         line(inner, y as u16 + 1, spans, buf);
+    }
+}
+
+/// The numbers of the GPUs that faulted; there is room for two.
+fn faulters(cx: &Context, gpus: Option<Vec<u16>>) -> String {
+    match gpus.unwrap_or_default()[..] {
+        [] => String::new(),
+        [one] => format!("{one:>4}"),
+        [one, other] => format!(" {one},{other}"),
+        [one, ..] => format!(" {one},{}", cx.theme.pick("…", ".")),
     }
 }
 

@@ -111,7 +111,7 @@ fn sums(cx: &Context, block: &Block) -> Vec<Line<'static>> {
     }
     let role = if t.thrash > 0 { Role::Warning } else { Role::Text };
     lines.push(plain(cx, "thrash", role, format!("{}, remote {}", number(t.thrash), number(t.remote_maps))));
-    lines.push(plain(cx, "touched", Role::Text, touched_by(t).to_owned()));
+    lines.push(plain(cx, "touched", Role::Text, touched_by(t, cx.session.residency.faulted_by(t))));
     lines
 }
 
@@ -133,13 +133,18 @@ fn causes(cx: &Context, t: &Totals) -> Vec<Span<'static>> {
     spans
 }
 
-fn touched_by(t: &Totals) -> &'static str {
-    match (t.gpu_faults > 0, t.cpu_faults > 0) {
-        (true, true) => "both sides",
-        (true, false) => "the GPU",
-        (false, true) => "the CPU",
-        (false, false) => "nobody, with a fault",
-    }
+/// Who faulted; `gpus` are their numbers where blocks tell them.
+fn touched_by(t: &Totals, gpus: Option<Vec<u16>>) -> String {
+    let numbers = gpus.map(|gpus| gpus.iter().map(u16::to_string).collect::<Vec<_>>().join(", "));
+    let words = match (numbers.filter(|numbers| !numbers.is_empty()), t.gpu_faults > 0, t.cpu_faults > 0) {
+        (Some(numbers), true, true) => return format!("GPU {numbers} and CPU"),
+        (Some(numbers), true, false) => return format!("GPU {numbers}"),
+        (None, true, true) => "both sides",
+        (None, true, false) => "the GPU",
+        (_, false, true) => "the CPU",
+        (_, false, false) => "nobody, with a fault",
+    };
+    words.to_owned()
 }
 
 /// What happened lately, newest first.
@@ -190,6 +195,9 @@ fn happened(cx: &Context, a: &BlockActivity, told: bool) -> Vec<Span<'static>> {
         if n > 0 && !(told && matches!(role, Role::HtoD | Role::DtoH)) {
             spans.push(cx.span(role, format!("{text} ")));
         }
+    }
+    if let Some(last) = a.last.filter(|_| !told) {
+        spans.push(cx.span(Role::Peer, format!("last {} {} ", cx.theme.pick("→", ">"), last.dst)));
     }
     spans
 }
