@@ -17,8 +17,10 @@ pub struct Facts {
     pub counters: Option<CounterMeans>,
     /// The event queue's figures.
     pub events: Option<EventMeans>,
-    /// Bytes and copies by direction and cause.
+    /// Bytes and copies by direction and cause, between the host and a GPU.
     pub migrated: Option<Vec<Migration>>,
+    /// Bytes from GPU to GPU; `None` below trace level full.
+    pub between_gpus: Option<f64>,
     phases: Vec<(Phase, f64)>,
 }
 
@@ -83,6 +85,10 @@ impl Facts {
             counters: counters(&every),
             events: events(&every),
             migrated: migrated(&passes),
+            between_gpus: every(&|p| {
+                let between = p.uvm.as_ref()?.between_gpus()?;
+                Some((between.gpu0_to_gpu1 + between.gpu1_to_gpu0) as f64)
+            }),
             phases: Phase::ALL.into_iter().filter_map(phase).collect(),
         })
     }

@@ -105,6 +105,11 @@ impl Seen<'_> {
         self.run.start.settings.advice
     }
 
+    /// Whether two GPUs work. A recording of before that was told has migrations that tell of the second.
+    fn two_gpus(&self) -> bool {
+        self.run.start.gpus > 1 || self.facts.between_gpus.is_some_and(|bytes| bytes > 0.0)
+    }
+
     /// Whether pages are known to thrash.
     fn thrashes(&self) -> bool {
         self.facts.events.is_some_and(|events| events.thrashing >= 1.0)

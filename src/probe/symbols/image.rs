@@ -83,7 +83,8 @@ impl Image {
 
 fn address(segments: &[Segment], offset: u64) -> Option<u64> {
     let segment = segments.iter().find(|s| offset >= s.offset && offset - s.offset < s.length)?;
-    Some(segment.address.wrapping_add(offset - segment.offset))
+    // Nothing is at the last address, to which addr2line would add one.
+    segment.address.checked_add(offset - segment.offset).filter(|address| *address < u64::MAX)
 }
 
 /// The loaded segments of a 64-bit little-endian ELF file.
@@ -132,6 +133,9 @@ mod tests {
         ];
         assert_eq!(address(&segments, 0x1010), Some(0x40_3010));
         assert_eq!(address(&segments, 0x1500), None);
+        // Found by fuzzing: the address after the last one does not exist.
+        let last = [Segment { offset: 0, length: u64::MAX, address: u64::MAX - 4 }];
+        assert_eq!([3, 4, 5].map(|offset| address(&last, offset)), [Some(u64::MAX - 1), None, None]);
     }
 
     #[test]

@@ -151,9 +151,8 @@ impl Reader {
         self.spaces.iter().try_for_each(|(_, space)| space.flush())
     }
 
-    /// Folds everything that the queues hold; returns how many entries that were.
-    pub fn drain(&mut self) -> u64 {
-        let before = self.seen.entries;
+    /// Folds everything that the queues hold.
+    pub fn drain(&mut self) {
         let (fold, seen, numbers) = (&mut self.fold, &mut self.seen, &self.numbers);
         for (_, space) in &mut self.spaces {
             let Some(queue) = &mut space.queue else { continue };
@@ -168,7 +167,6 @@ impl Reader {
                 }
             });
         }
-        self.seen.entries - before
     }
 
     /// Whether so many entries made no sense that the driver's interface must be another one.

@@ -159,7 +159,7 @@ struct Watch {
     clock: Clock,
     emit: Emit,
     flush_failed: bool,
-    /// When the driver last told something.
+    /// When the driver last told something of ours.
     heard: Stamp,
     /// When it was last made to deliver what it holds.
     flushed: Stamp,
@@ -180,7 +180,7 @@ impl Watch {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.tick(),
             }
-            self.drain();
+            self.reader.drain();
             let now = self.clock.now();
             if now.since(self.windows.begun()) >= TICK {
                 if !self.rests() || now.since(self.flushed) >= RESTING_FLUSH {
@@ -196,12 +196,6 @@ impl Watch {
         self.clock.now().since(self.heard) >= RESTS_AFTER && self.reader.shrunk_to().is_none()
     }
 
-    fn drain(&mut self) {
-        if self.reader.drain() > 0 {
-            self.heard = self.clock.now();
-        }
-    }
-
     fn flush(&mut self) {
         self.flushed = self.clock.now();
         if let Err(error) = self.reader.flush()
@@ -209,7 +203,7 @@ impl Watch {
         {
             self.notice(Level::Warning, format!("{error}: counts may come late"));
         }
-        self.drain();
+        self.reader.drain();
     }
 
     fn answer(&mut self, request: Request) {
@@ -298,7 +292,8 @@ impl Watch {
         }
         let (counters, events) = self.reader.take();
         let now = self.clock.now();
-        if counters.unwrap_or_default() != Counters::default() {
+        // Replays of other processes come to everybody: they are no reason to stay awake.
+        if events.is_some() || counters.unwrap_or_default() != Counters::default() {
             self.heard = now;
         }
         for (at, tick) in self.windows.end(now, self.reader.level(), counters, events).into_iter().flatten() {

@@ -28,10 +28,13 @@ pub(super) fn on_demand(seen: &Seen) -> Option<Insight> {
     if seen.thrashes() {
         return None;
     }
-    let rate = counters.htod / (kernel / 1e9);
+    // The counter page has nothing of what goes from GPU to GPU; the queue has at level full.
+    let between = seen.facts.between_gpus.filter(|_| seen.two_gpus());
+    let arrived = if seen.two_gpus() { between.map(|bytes| bytes + counters.htod) } else { Some(counters.htod) };
+    let rate = arrived.map(|bytes| bytes / (kernel / 1e9));
     let latency = seen.tally.batch_latency_ns.quantile(0.5).map(|ns| ns as f64);
     let service = seen.facts.events.zip(latency).map(|(events, ns)| events.batches * ns / kernel);
-    let slow = seen.link.is_some_and(|link| rate * 2.0 < link.bytes_per_second);
+    let slow = seen.link.zip(rate).is_some_and(|(link, rate)| rate * 2.0 < link.bytes_per_second);
     if !slow && service.is_none_or(|share| share < 0.4) {
         return None;
     }
@@ -39,19 +42,24 @@ pub(super) fn on_demand(seen: &Seen) -> Option<Insight> {
         ("GPU faults", number(counters.gpu_faults)),
         ("moved to the GPU", bytes(counters.htod)),
         ("kernel", time(kernel)),
-        ("rate in the kernel", format!("{} GB/s", gb_per_s(rate))),
     ];
+    evidence.extend(between.map(|between| ("moved from GPU to GPU", bytes(between))));
+    evidence.extend(rate.map(|rate| ("rate in the kernel", format!("{} GB/s", gb_per_s(rate)))));
     evidence.extend(seen.facts.events.map(|events| ("batches", number(events.batches))));
     evidence.extend(latency.map(|ns| ("batch latency, median", time(ns))));
     evidence.extend(seen.link.map(|link| ("link at best", format!("{} GB/s", gb_per_s(link.bytes_per_second)))));
-    let of = seen.link.map(|link| format!(" of the link's {}", gb_per_s(link.bytes_per_second))).unwrap_or_default();
+    let of = match (between.zip(arrived), seen.link) {
+        (Some((between, arrived)), _) => {
+            format!(", {:.0} % of it from the other GPU", between / arrived.max(1.0) * 100.0)
+        }
+        (None, Some(link)) => format!(" of the link's {}", gb_per_s(link.bytes_per_second)),
+        (None, None) => String::new(),
+    };
+    let comes = rate.map(|rate| format!(", its data comes at {} GB/s{of}", gb_per_s(rate))).unwrap_or_default();
+    let faults = number(counters.gpu_faults);
     Some(Insight {
         rule: Rule::OnDemand,
-        sentence: format!(
-            "On demand: the kernel waits for {} GPU page faults a pass, its data comes at {} GB/s{of}",
-            number(counters.gpu_faults),
-            gb_per_s(rate)
-        ),
+        sentence: format!("On demand: the kernel waits for {faults} GPU page faults a pass{comes}"),
         evidence,
         suggestion: "prefetch before the kernel (p): the same bytes in large copies, without a fault",
     })

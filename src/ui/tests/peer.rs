@@ -135,6 +135,28 @@ fn what_carries_the_bytes_is_named_or_the_reason_is() {
 }
 
 #[test]
+fn a_recorded_pair_names_its_link_and_where_on_demand_data_comes_from() {
+    let mut reader = Reader::open(std::path::Path::new("assets/recordings/peer-preferred.umr")).unwrap();
+    let mut model = Model::new(setup(Mode::Replay));
+    let without = |model: &Model| {
+        let current = model.session.runs.current();
+        current.is_some_and(|run| run.counted().count() > 0 && run.start.settings == first_settings(&model.session))
+    };
+    while !without(&model) {
+        update(&mut model, Msg::Event(Box::new(reader.next_event().unwrap().unwrap())));
+    }
+    let live = shown(&mut model, Screen::Live, (160, 48));
+    assert!(live.contains("GPU to GPU NVLink"), "{live}");
+    // The counter page alone has an eighth of it: seven of eight arrivals are from the other GPU.
+    let insights = shown(&mut model, Screen::Insights, (160, 48));
+    assert!(insights.contains("88 % of it from the other GPU") && !insights.contains("of the link's"), "{insights}");
+}
+
+fn first_settings(session: &Session) -> Settings {
+    session.runs.runs.front().map(|run| run.start.settings.clone()).unwrap()
+}
+
+#[test]
 fn one_gpu_has_no_panel_and_no_number() {
     let model = model_of(Mode::Live, &events(TraceLevel::Full));
     let drawn = text(&model, 120, 36);
