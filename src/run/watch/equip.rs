@@ -1,7 +1,7 @@
 //! What runs beside the tracer: the ranges, the names, the host, and the GPU once it is known which.
 
 use crate::clock::Clock;
-use crate::event::{Body, Event, Header, Level, Notice, ProbeInfo};
+use crate::event::{Body, Carrier, Event, GpuInfo, Header, Level, Notice, ProbeInfo, SecondGpu};
 use crate::probe::host::HostProbe;
 use crate::probe::nvml::{self, NvmlProbe};
 use crate::probe::process::{ProcFs, RangesProbe, Watchlist, cards};
@@ -108,9 +108,11 @@ impl Gpu {
             Ok(gpu) => gpu,
             Err(error) => return say(&self.sink, self.clock, error.to_string()),
         };
-        match nvml::start(&gpu.uuid, None, self.clock, self.sink.emitter()) {
+        let second = uuids.get(1).map(String::as_str);
+        match nvml::start(&gpu.uuid, second, self.clock, self.sink.emitter()) {
             Ok(probe) => {
                 gpu.link_max = probe.link_max().or(gpu.link_max);
+                header.second_gpu = second.zip(probe.carrier()).and_then(|(uuid, carrier)| second_gpu(uuid, carrier));
                 header.probes.extend(probe.info());
                 *self.nvml.lock().unwrap_or_else(PoisonError::into_inner) = Some(probe);
             }
@@ -131,6 +133,12 @@ impl Gpu {
         let used = cards(&self.proc).into_iter().filter(|card| minors.contains(&card.minor));
         used.filter_map(|card| card.uuid).collect()
     }
+}
+
+/// The second GPU that the program uses; `None` if NVML does not know it.
+fn second_gpu(uuid: &str, carrier: &Carrier) -> Option<SecondGpu> {
+    let GpuInfo { name, uuid, pci, .. } = nvml::card(Some(uuid), DEADLINE).ok()?;
+    Some(SecondGpu { name, uuid, pci, carrier: carrier.clone() })
 }
 
 fn say(sink: &Sink, clock: Clock, text: String) {
