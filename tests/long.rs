@@ -3,7 +3,7 @@
 
 use umtop::event::{Event, Metric};
 use umtop::render;
-use umtop::session::{MAX_PASSES, MAX_RUNS, Session};
+use umtop::session::{MAX_LASTING, MAX_PASSES, MAX_RUNS, Session};
 use umtop::ui::Screen;
 use umtop::units::{Nanos, Stamp};
 
@@ -60,7 +60,7 @@ fn held(session: &Session) -> Vec<(&'static str, usize)> {
 
 /// The most that a session may hold of each, in the order of [`held`].
 const MOST: [usize; 15] =
-    [105_000, 105_000, MAX_RUNS, MAX_RUNS, MAX_PASSES, 200, 8, 8, 8, 6_144, 6_144, 4_096, 4_096, 4_096, 500];
+    [27_000, 27_000, MAX_RUNS, MAX_RUNS, MAX_PASSES, 200, 8, 8, 8, 6_144, 6_144, 4_096, 4_096, 4_096, 500];
 
 /// Everything that one second of a busy session may tell.
 fn second(s: u64, session: &mut Session, start: &str, pass: &str) {
@@ -134,6 +134,26 @@ fn a_day_stays_bounded_and_can_be_drawn() {
     for screen in Screen::ALL {
         render::shot(&mut model, screen, (160, 48));
     }
+}
+
+#[test]
+fn many_long_runs_keep_few_passes_of_the_old_ones_unless_a_report_wants_all() {
+    let (start, pass) = templates();
+    let kept = |mut session: Session| {
+        for run in 0..40u64 {
+            session.apply(&event(run, &start.replace("RUN", &run.to_string()).replace("SIZE", "4096")));
+            for n in 0..1_000u64 {
+                let pass = pass.replace("RUN", &run.to_string()).replace("INDEX", &n.to_string());
+                session.apply(&event(run * 1_000 + n, &pass));
+            }
+        }
+        session.runs.runs.iter().map(|run| (run.passes.len(), run.forgotten)).collect::<Vec<_>>()
+    };
+    assert!(kept(Session::default()).iter().all(|run| *run == (1_000, 0)));
+    let lasting = kept(Session::lasting());
+    assert!(lasting.iter().all(|(kept, forgotten)| *kept >= 32 && *kept as u64 + forgotten == 1_000), "{lasting:?}");
+    assert!(lasting.iter().map(|(kept, _)| kept).sum::<usize>() <= MAX_LASTING, "{lasting:?}");
+    assert_eq!((lasting[0].0, lasting[39].0), (32, 1_000), "the old ones give way");
 }
 
 #[test]

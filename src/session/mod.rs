@@ -21,7 +21,7 @@ pub use insight::{Insight, Rule, insights};
 pub use link::{LinkCeiling, link_ceiling};
 pub use observer::{LevelCost, Observer, observer, observers};
 pub use residency::{Block, BlockAt, Evidence, Holder, Lately, Place, RangeMap, Residency, Totals, Way};
-pub use runs::{Accounted, MAX_PASSES, MAX_RUNS, Marker, Run, Runs, difference, differences, phase_ns};
+pub use runs::{Accounted, MAX_LASTING, MAX_PASSES, MAX_RUNS, Marker, Run, Runs, difference, differences, phase_ns};
 pub use series::{Point, Reading, Series};
 pub use story::story;
 pub use tally::{Distribution, Tally};
@@ -106,6 +106,13 @@ pub struct Session {
 }
 
 impl Session {
+    /// A session that may last for days: old runs keep few of their passes, at most [`MAX_LASTING`] are kept of all.
+    pub fn lasting() -> Self {
+        let mut session = Self::default();
+        session.runs.lasting = true;
+        session
+    }
+
     /// Takes in one fact.
     pub fn apply(&mut self, event: &Event) {
         self.now = self.now.max(event.at);

@@ -10,6 +10,13 @@ use std::sync::Arc;
 pub const MAX_PASSES: usize = 4_096;
 /// Runs kept; older ones are dropped.
 pub const MAX_RUNS: usize = 512;
+/// Passes kept of all runs together in a session that lasts ([`Runs::lasting`]): some 10 MB.
+pub const MAX_LASTING: usize = 20_000;
+/// What such a session leaves an old run: enough for a median and its interval.
+const LEFT: usize = 32;
+
+// The oldest runs can always give way.
+const _: () = assert!(MAX_RUNS * LEFT < MAX_LASTING);
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +131,8 @@ pub struct Runs {
     pub under_way: Option<(RunId, u32, Stamp)>,
     /// Whether the workload is paused.
     pub paused: bool,
+    /// Whether old runs keep few passes, so that a session of days stays small. A report of raw times wants all.
+    pub lasting: bool,
     current: Option<RunId>,
 }
 
@@ -181,6 +190,23 @@ impl Runs {
             run.forgotten += 1;
         }
         passes.push_back((at, Arc::new(pass.clone())));
+        if self.lasting {
+            self.thin();
+        }
+    }
+
+    /// Takes passes from the oldest runs while there are too many of all.
+    fn thin(&mut self) {
+        let mut kept: usize = self.runs.iter().map(|run| run.passes.len()).sum();
+        while kept > MAX_LASTING {
+            let Some(oldest) = self.runs.iter_mut().find(|run| run.passes.len() > LEFT) else { return };
+            let passes = Arc::make_mut(&mut oldest.passes);
+            let gone = passes.len() - LEFT;
+            passes.drain(..gone);
+            passes.shrink_to_fit();
+            oldest.forgotten += gone as u64;
+            kept -= gone;
+        }
     }
 
     /// A run by its number.

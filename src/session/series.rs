@@ -17,7 +17,7 @@ pub trait Point: Clone {
 
 /// Points per tier and the least window of a merged point in it. With a point each 10 ms the tiers hold
 /// 60 s, 20 min and 24 h; memory is bounded whatever comes.
-const TIERS: [(usize, Nanos); 3] = [(6_000, Nanos(0)), (12_000, Nanos::millis(100)), (86_400, Nanos::millis(1_000))];
+const TIERS: [(usize, Nanos); 3] = [(6_000, Nanos(0)), (12_000, Nanos::millis(100)), (8_640, Nanos::millis(10_000))];
 
 /// A history of points in ascending time. A copy shares what does not change any more.
 #[derive(Clone, Debug, PartialEq)]

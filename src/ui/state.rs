@@ -173,7 +173,7 @@ impl Model {
             load: None,
         };
         Self {
-            session: Session::default(),
+            session: Session::lasting(),
             begun: None,
             frozen: None,
             digest: Digest::default(),

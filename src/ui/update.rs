@@ -83,7 +83,7 @@ fn take_in(model: &mut Model, event: &Event) {
         // A replay that goes back begins anew. A later header only says more: the GPU of a watched process, once it has one.
         Body::Header(_) if model.begun.is_none_or(|begun| event.at <= begun) => {
             model.begun = Some(event.at);
-            model.session = Session::default();
+            model.session = Session::lasting();
             model.digest = Digest::default();
             model.ui.peaks_from = model.ui.peaks_from.min(event.at);
             model.ended = false;
