@@ -208,6 +208,7 @@ fn figure(pass: &Pass, what: &str) -> f64 {
         "gpu_faults_raw" => events().gpu_faults_raw as f64,
         "batches" => events().batches as f64,
         "thrashing" => events().thrashing as f64,
+        "remote_maps" => events().remote_maps as f64,
         other => panic!("{other}"),
     }
 }

@@ -27,8 +27,9 @@ impl From<&Params> for Prefetch {
 }
 
 impl Prefetch {
-    /// The pages to fetch besides `faulted` in a block of `len` pages: for each faulted page the largest aligned
-    /// power-of-two region around it of which more than the threshold is there. Thrashing pages neither grow nor are fetched.
+    /// The pages to take along with `faulted` in a block of `len` pages: for each faulted page the largest aligned
+    /// power-of-two region around it of which more than the threshold is there. Thrashing pages neither grow nor are
+    /// taken. What is `resident` is among them: it does not move, but may have to be mapped.
     pub fn expand(&self, len: usize, resident: PageSet, faulted: PageSet, thrashing: PageSet) -> PageSet {
         if !self.enabled || faulted.count() < self.min_faults {
             return PageSet::EMPTY;
@@ -43,7 +44,7 @@ impl Prefetch {
                 break;
             }
         }
-        fetched - faulted - resident - thrashing
+        fetched - faulted - thrashing
     }
 
     fn grow(&self, len: usize, mut present: PageSet, faulted: PageSet, thrashing: PageSet) -> PageSet {
@@ -88,7 +89,7 @@ mod tests {
         let mut faults = Vec::new();
         for page in pages {
             if !resident.contains(page) {
-                let fetched = rule.expand(len, resident, PageSet::one(page), PageSet::EMPTY);
+                let fetched = rule.expand(len, resident, PageSet::one(page), PageSet::EMPTY) - resident;
                 resident |= fetched | PageSet::one(page);
                 faults.push((page, fetched.count()));
             }

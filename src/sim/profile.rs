@@ -111,6 +111,8 @@ pub struct GpuCost {
     pub remote_latency_us: f64,
     /// Access to resident memory.
     pub resident_gb_s: f64,
+    /// A lone warp over one page of resident memory.
+    pub lone_page_us: f64,
     /// Arithmetic of a kernel that does a lot of it: 32-bit multiply-adds, 10⁹ a second.
     pub giga_ops_per_s: f64,
     /// An interrupt that wakes the driver.
@@ -207,6 +209,10 @@ pub struct Peer {
     pub nvlink: bool,
     /// Copies from one to another, GB/s.
     pub gb_s: f64,
+    /// Access to the other's memory by a kernel, each direction, GB/s.
+    pub remote_gb_s: f64,
+    /// A lone warp over one page of the other's memory, µs.
+    pub lone_page_us: f64,
 }
 
 /// What watching costs, µs.

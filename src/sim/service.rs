@@ -65,7 +65,7 @@ impl World {
         for to in self.topology.sides() {
             let faulted = *wanted.to.get(to);
             if !faulted.is_empty() {
-                let fetched = if asked == 1 { self.fetch(&block, policy, to, faulted) } else { PageSet::EMPTY };
+                let fetched = if asked == 1 { self.fetch(&block, policy, (who, to), faulted) } else { PageSet::EMPTY };
                 let mut wanted = wanted;
                 if policy.read_mostly && to == who {
                     wanted.duplicate |= fetched;
@@ -126,12 +126,16 @@ impl World {
         answer.hint
     }
 
-    fn fetch(&self, block: &Block, policy: Policy, to: Side, faulted: PageSet) -> PageSet {
+    /// Pages that come along with faulted ones. What lives there already comes along to be mapped: a GPU that faults on
+    /// its peer's block, or on its own that was filled for its peer, maps more than half of it at once.
+    fn fetch(&self, block: &Block, policy: Policy, (who, to): (Side, Side), faulted: PageSet) -> PageSet {
         if block.resident().is_empty() && policy.preferred == Some(to) {
             return block.all() - faulted;
         }
         let rule = Prefetch::from(&self.params);
-        rule.expand(block.len, block.on.get(to).resident, faulted, block.thrash.thrashing)
+        let there = block.on.get(to).resident;
+        let done = if to.is_cpu() { there } else { there & block.on.get(who).read };
+        rule.expand(block.len, there, faulted, block.thrash.thrashing) - done
     }
 
     /// Makes the pages live where they are to live, and maps them.

@@ -107,10 +107,10 @@ impl World {
         let arithmetic_us =
             touch.count as f64 * f64::from(touch.work.saturating_sub(1)) / self.profile.gpu_cost.giga_ops_per_s / 1e3;
         self.spend(arithmetic_us, Load { busy: true, ..Load::default() });
-        let resident_us = one_way * (1.0 - remote.host - remote.peer.map_or(0.0, |(_, share)| share)) * ways
-            / self.profile.gpu_cost.resident_gb_s
-            / 1e3;
+        let peer_share = remote.peer.map_or(0.0, |(_, share)| share);
+        let resident_us = one_way * (1.0 - remote.host - peer_share) * ways / self.profile.gpu_cost.resident_gb_s / 1e3;
         self.spend(resident_us, Load { busy: true, ..Load::default() });
+        self.spend(self.lone_us(touch, remote.host, peer_share), Load { busy: true, ..Load::default() });
         let crossing = |yes: bool, bytes: f64| if yes { bytes as u64 } else { 0 };
         if remote.host > 0.0 && touch.count > 0 {
             let bytes = one_way * remote.host;
@@ -121,12 +121,23 @@ impl World {
         let link = self.profile.peer;
         if let (Some((peer, share)), Some(link)) = (remote.peer.filter(|_| touch.count > 0), link) {
             let bytes = one_way * share;
-            let us = self.profile.gpu_cost.remote_latency_us + bytes / link.gb_s / 1e3;
+            let us = self.profile.gpu_cost.remote_latency_us + bytes / link.remote_gb_s / 1e3;
             let (read_in, read_out) = between_gpus(peer, on, crossing(reads, bytes));
             let (written_in, written_out) = between_gpus(on, peer, crossing(writes, bytes));
             let (peer_in, peer_out) = (read_in + written_in, read_out + written_out);
             self.spend(us, Load { peer_in, peer_out, busy: true, ..Load::default() });
         }
+    }
+
+    /// What a lone warp waits for besides rates: it goes through its pages one access after the other. Its first page is
+    /// part of the launch. That of host memory is not known.
+    fn lone_us(&self, touch: &Touch, host: f64, peer: f64) -> f64 {
+        if touch.pattern != Pattern::OneWarp {
+            return 0.0;
+        }
+        let pages = ((touch.count * ELEMENT).div_ceil(PAGE)).saturating_sub(1) as f64;
+        let at_peer = self.profile.peer.map_or(0.0, |link| link.lone_page_us);
+        pages * ((1.0 - host - peer) * self.profile.gpu_cost.lone_page_us + peer * at_peer)
     }
 
     /// Shares of the touched pages of a buffer that do not live on the GPU that touched them.

@@ -112,6 +112,39 @@ fn the_second_gpu_may_be_the_preferred_location() {
 }
 
 #[test]
+fn a_gpu_maps_more_than_half_of_a_block_at_home_at_once() {
+    for (home, other, advice) in [(GPU, SECOND, Advice::PreferredGpu), (SECOND, GPU, Advice::PreferredSecondGpu)] {
+        let mut bench = Bench::set("h200-x2", &[], Bytes::mib(16));
+        bench.sim.device.advise(bench.buffer, advice, true).unwrap();
+        bench.sweep(home, Access::Write);
+        bench.since();
+        bench.sweep(other, Access::ReadWrite);
+        assert_eq!(bench.since().1.remote_maps, 8, "one for each block");
+        bench.sweep(Proc::Cpu, Access::Write);
+        bench.sweep(other, Access::ReadWrite);
+        let filled = bench.since().0.gpu_faults;
+        bench.sweep(home, Access::ReadWrite);
+        let (own, events) = bench.since();
+        assert!(own.gpu_faults > 0 && own.gpu_faults * 4 < filled * 3, "its own, as yet unmapped: {own:?}, {filled}");
+        assert_eq!(events.remote_maps, 0);
+    }
+}
+
+#[test]
+fn a_lone_warp_waits_for_each_page_and_longer_for_its_peers() {
+    let mut bench = Bench::set("h200-x2", &[], Bytes::mib(2));
+    bench.sim.device.advise(bench.buffer, Advice::PreferredGpu, true).unwrap();
+    bench.sweep(GPU, Access::Write);
+    bench.sweep(SECOND, Access::Write);
+    let mut time = |on| {
+        let span = bench.touch(on, Access::ReadWrite, Pattern::OneWarp, 1 << 19);
+        span.end.since(span.begin).0 / 1000
+    };
+    let (at_home, over_the_link) = (time(GPU), time(SECOND));
+    assert!((800..1000).contains(&at_home) && (3300..4100).contains(&over_the_link), "{at_home} {over_the_link} µs");
+}
+
+#[test]
 fn prefetch_names_a_gpu_and_one_that_is_not_there_is_refused() {
     let mut bench = Bench::set("h200-x2", &[], Bytes::mib(4));
     bench.sweep(Proc::Cpu, Access::Write);
