@@ -14,7 +14,7 @@ fn session(name: &str) -> Session {
     session
 }
 
-const LABELS: [(&str, &[Rule]); 18] = [
+const LABELS: [(&str, &[Rule]); 19] = [
     ("sequential", &[Rule::OnDemand, Rule::CpuBringsBack, Rule::SmallCopies]),
     ("sequential-prefetch", &[]),
     ("prefetch-switched-on", &[Rule::PrefetchRemoved]),
@@ -31,6 +31,7 @@ const LABELS: [(&str, &[Rule]); 18] = [
     ("overlap", &[]),
     ("data-loader", &[Rule::CpuBringsBack, Rule::SmallCopies]),
     ("peer", &[Rule::PrefetchRemoved]),
+    ("peer-preferred", &[Rule::PrefetchRemoved]),
     ("watch-cuda", &[]),
     ("watch-cupy", &[]),
 ];
