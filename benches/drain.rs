@@ -17,12 +17,12 @@ fn main() {
 
 fn drained(bencher: divan::Bencher, full: bool) {
     let Ok(mut ring) = FilledRing::new(POWER, &sweep(full)) else { panic!("no memory for the queue") };
-    let entries = ring.refill();
+    let entries = ring.put(u32::MAX);
     ring.drain();
     let known = ring.take().is_some_and(|events| events.malformed == 0 && events.batches > 0);
     assert!(known, "entries that the decoder does not know");
     bencher.counter(ItemsCount::new(entries)).counter(BytesCount::new(u64::from(entries) * 64)).bench_local(|| {
-        ring.refill();
+        ring.put(u32::MAX);
         ring.drain();
         ring.take()
     });

@@ -1,17 +1,15 @@
-//! Whether the driver's queue loses anything in a fault storm: a thread in the driver's place puts so many faults a second, the
-//! reader looks each millisecond as `umtop-uvm` does: `cargo bench --bench storm`. Five seconds for each rate.
+//! Whether the driver's queue loses anything in a fault storm: so many entries a second come, as many at once as are due when the
+//! reader looks, which it does each millisecond as `umtop-uvm` does: `cargo bench --bench storm`. Five seconds for each rate.
 #![allow(clippy::panic)]
 
 #[path = "support/entries.rs"]
 mod entries;
 
 use entries::sweep;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use umtop::clock::Clock;
 use umtop::probe::uvm::FilledRing;
-use umtop::units::{Nanos, Stamp};
+use umtop::units::Nanos;
 
 /// As the reader opens it.
 const POWER: u32 = 20;
@@ -30,40 +28,24 @@ fn rest(time: Duration) {
 
 fn storm(rate: u32) {
     let Ok(mut ring) = FilledRing::new(POWER, &sweep(false)) else { panic!("no memory for the queue") };
-    let mut driver = ring.driver();
-    let (clock, over) = (Clock::start(), Arc::new(AtomicBool::new(false)));
-    let ends = Stamp(LASTS.0);
-    let driving = std::thread::spawn({
-        let over = Arc::clone(&over);
-        move || {
-            let (mut put, mut lost) = (0u64, 0u64);
-            while clock.now() < ends {
-                let due = (clock.now().seconds() * f64::from(rate)) as u64 - put - lost;
-                let wanted = u32::try_from(due).unwrap_or(u32::MAX);
-                let come = driver.put(wanted);
-                (put, lost) = (put + u64::from(come), lost + u64::from(wanted - come));
-                rest(Duration::from_micros(200));
-            }
-            over.store(true, Ordering::Release);
-            (put, lost)
-        }
-    });
-    let (mut folded, mut window, mut busy) = (0u64, clock.now(), Nanos(0));
-    loop {
-        let last = over.load(Ordering::Acquire);
+    let clock = Clock::start();
+    let (mut put, mut lost, mut folded, mut window, mut busy) = (0u64, 0u64, 0u64, clock.now(), Nanos(0));
+    let mut last = false;
+    while !last {
+        rest(LOOK);
         let begun = clock.now();
+        last = begun.0 >= LASTS.0;
+        let due = (begun.seconds() * f64::from(rate)) as u64 - put - lost;
+        let wanted = u32::try_from(due).unwrap_or(u32::MAX);
+        let come = ring.put(wanted);
+        (put, lost) = (put + u64::from(come), lost + u64::from(wanted - come));
         ring.drain();
         if last || begun.since(window) >= WINDOW {
             window = begun;
             folded += ring.take().map_or(0, |events| events.gpu_faults.iter().map(|(_, n)| n).sum::<u64>());
         }
         busy = Nanos(busy.0 + clock.now().since(begun).0);
-        if last {
-            break;
-        }
-        rest(LOOK);
     }
-    let Ok((put, lost)) = driving.join() else { panic!("the driver's thread panicked") };
     // Some one entry in 257 is a replay.
     assert!((put - put / 200 - 256..=put).contains(&folded), "{folded} of {put} are folded");
     println!(

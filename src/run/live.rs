@@ -9,14 +9,14 @@ use super::metrics::Published;
 use super::open::{Opened, Probing, open};
 use super::settings::first;
 use crate::cli::{Dashboard, EXIT_USAGE};
-use crate::event::{Can, Caps, Origin, Settings, TraceLevel};
+use crate::event::{Can, Caps, Control, Origin, Settings, TraceLevel};
 use crate::probe::Probe;
 use crate::probe::host::HostProbe;
 use crate::source::{Pace, Sink, Work};
 use crate::ui::{Entry, Mode, Setup, Theme};
 use crate::units::Bytes;
 use crate::workload::{Choice, Library, Workload, check_footprint, plan, vram_room};
-use crossbeam_channel::{bounded, unbounded};
+use crossbeam_channel::{Receiver, bounded, unbounded};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ struct Prepared {
     opened: Opened,
     setup: Setup,
     work: Work,
-    pace: fn(crossbeam_channel::Receiver<crate::event::Control>) -> Pace,
+    pace: fn(Receiver<Control>) -> Pace,
 }
 
 fn prepare(args: &Dashboard, theme: Theme, library: Library, sink: &Sink) -> Result<Prepared, Failure> {

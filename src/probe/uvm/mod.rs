@@ -21,7 +21,7 @@ mod window;
 
 pub use error::UvmError;
 #[doc(hidden)]
-pub use filled::{Driver, FilledRing};
+pub use filled::FilledRing;
 pub use fold::TickFold;
 pub use params::module_parameters;
 pub use record::Record;
